@@ -111,11 +111,6 @@ class ModelScheduler {
   std::vector<SeqId> waiting() const { return queue_.in_order(); }
   /// How many later ones of its user were first admitted while `seq` waited.
   std::uint32_t overtaken(SeqId seq) const { return queue_.overtaken(seq); }
-  /// Is a request refused that comes now, for memory pressure?
-  bool refuses() const {
-    return config_.pressure_response == PressureResponse::refuse && !running_.empty() &&
-           cache_.available() <= kept_free();
-  }
 
  private:
   struct State {

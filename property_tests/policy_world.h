@@ -34,9 +34,9 @@ class PolicyWorld {
              << " + " << config.swap_block_cost << ", prefix cache "
              << static_cast<int>(config.prefix_cache) << ", idle " << config.session_idle_steps
              << ", draft lengths " << name_of(config.draft_lengths) << ", break-even "
-             << config.draft_break_even << ", pressure " << config.memory_pressure << ' '
-             << name_of(config.pressure_response) << ", decode priority " << config.decode_priority
-             << ", cache max " << config.prefix_cache_max << '\n';
+             << config.draft_break_even << ", pressure " << config.memory_pressure
+             << ", decode priority " << config.decode_priority << ", cache max "
+             << config.prefix_cache_max << '\n';
   }
 
   const Scheduler& scheduler() const { return scheduler_; }
@@ -51,10 +51,7 @@ class PolicyWorld {
     RC_LOG() << "  client " << request.client.value << " user " << request.user.value << " weight "
              << request.weight << '\n';
     const auto seq = scheduler_.submit(request);
-    const auto valid = validate(request, scheduler_.config());
-    const bool is_pressed = !seq && std::holds_alternative<MemoryPressure>(seq.error());
-    RC_ASSERT(seq.has_value() == (valid.has_value() && !is_pressed));
-    if (valid && model_) RC_ASSERT(is_pressed == model_->refuses());
+    RC_ASSERT(seq.has_value() == validate(request, scheduler_.config()).has_value());
     if (seq) {
       if (model_) RC_ASSERT(*seq == model_->submit(request));
       target_.begin(*seq, request);

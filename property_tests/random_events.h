@@ -31,8 +31,6 @@ inline SchedulerConfig any_config() {
       .prefill_chunk_size = *rc::gen::element<std::uint32_t>(1, 5, 16, 512),
       .watermark_blocks = std::min(num_blocks, any(0, 3)),
       .memory_pressure = *rc::gen::element<std::uint32_t>(100, 100, 90, 50, 1),
-      .pressure_response = *rc::gen::weightedElement<PressureResponse>(
-          {{5, PressureResponse::wait}, {1, PressureResponse::refuse}}),
       .decode_priority = *rc::gen::element<std::uint32_t>(0, 0, 30, 100),
       .priority_head_start = any(0, 6),
       .preemption = *rc::gen::element(PreemptionPolicy::automatic, PreemptionPolicy::recompute,

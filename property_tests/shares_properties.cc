@@ -20,7 +20,6 @@ using testing::PolicyWorld;
 RC_GTEST_PROP(Shares, of_those_who_wait_are_as_promised_however_long_their_lines, ()) {
   SchedulerConfig config = any_config();
   config.batch.max_batch_size = std::min(config.batch.max_batch_size, any(1, 4));
-  config.pressure_response = PressureResponse::wait;
   PolicyWorld world(config, Against::promises);
   const std::uint32_t clients = any(2, 4);
   std::uint32_t left = any(30, 120);

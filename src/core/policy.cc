@@ -50,12 +50,6 @@ std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& confi
                   config.cache.num_blocks - static_cast<std::uint32_t>(usable));
 }
 
-bool refuses_for_pressure(std::uint32_t available, std::size_t running,
-                          const SchedulerConfig& config) {
-  return config.pressure_response == PressureResponse::refuse && running > 0 &&
-         available <= blocks_kept_free(running, config);
-}
-
 std::uint32_t prompt_budget(std::size_t decoding, const SchedulerConfig& config) {
   if (decoding == 0) return config.batch.max_batch_tokens;
   const std::uint64_t left =

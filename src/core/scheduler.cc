@@ -28,10 +28,6 @@ Scheduler::Scheduler(const SchedulerConfig& config)
 
 tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   if (auto valid = validate(request, config_); !valid) return tl::unexpected(valid.error());
-  if (refuses_for_pressure(cache_.available_count(), running_.size(), config_)) {
-    return tl::unexpected<SubmitError>(
-        MemoryPressure{cache_.available_count(), config_.cache.num_blocks});
-  }
   if (free_sequences_.empty()) {
     free_sequences_.push_back(static_cast<SequenceIndex>(sequences_.size()));
     sequences_.emplace_back();

@@ -22,10 +22,6 @@ struct ErrorText {
   std::string operator()(const NoPrefixCache&) const {
     return "a session needs the prefix cache, which is off here";
   }
-  std::string operator()(const MemoryPressure& e) const {
-    return "memory is under pressure: " + std::to_string(e.available_blocks) + " of " +
-           std::to_string(e.num_blocks) + " blocks of the KV cache are available";
-  }
   std::string operator()(const TargetRefuses& e) const { return e.reason; }
 };
 

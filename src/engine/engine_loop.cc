@@ -5,6 +5,7 @@
 
 #include "forge/core/check.h"
 #include "forge/core/must.h"
+#include "forge/core/policy.h"
 #include "loop_texts.h"
 
 namespace forge::engine {
@@ -84,6 +85,12 @@ std::optional<LoopError> EngineLoop::no_place(std::size_t count) const {
   if (status_.target_lost) return TargetLost{*status_.target_lost};
   if (status_.waiting + count > options_.queue_limit) {
     return QueueFull{.waiting = status_.waiting, .limit = options_.queue_limit};
+  }
+  const std::uint32_t available = status_.free_blocks + status_.evictable_blocks;
+  const bool is_pressed =
+      status_.running > 0 && available <= blocks_kept_free(status_.running, config_);
+  if (options_.refuse_under_pressure && is_pressed) {
+    return MemoryPressure{.available_blocks = available, .total_blocks = status_.total_blocks};
   }
   return std::nullopt;
 }
@@ -347,54 +354,6 @@ EngineLoop::Stream EngineLoop::forget(Streams::iterator found, FinishReason reas
   if (stream.deadline) deadlines_.erase({*stream.deadline, stream.ticket});
   streams_.erase(found);
   return stream;
-}
-
-void EngineLoop::count(const Engine::Step& step) {
-  bool alarm_changed = false;
-  for (std::size_t i = 0; i < step.result.slices.size(); ++i) {
-    alarm_changed |= drafts_.add(step.plan.slices[i].drafts, step.result.slices[i].token_count);
-  }
-  if (alarm_changed && options_.on_draft_alarm) options_.on_draft_alarm(drafts_.alarm());
-  metrics_.add_step(step.plan, step.result, engine_.step_times());
-  count_overtakers(step.plan);
-  const std::lock_guard lock(mutex_);
-  status_.drafts = drafts_.counts();
-  status_.draft_alarm = drafts_.alarm();
-  ++status_.steps;
-  status_.generated_tokens += step.result.tokens.size();
-  status_.preemptions += step.plan.preempted.size();
-  for (const Preemption& preemption : step.plan.preempted) {
-    status_.swaps += preemption.mode == PreemptionMode::swap ? 1 : 0;
-  }
-  const auto failed = [](const SliceResult& slice) { return slice.signal == FinishSignal::error; };
-  if (step.result.slices.empty()) return;
-  status_.stalled_steps =
-      std::ranges::all_of(step.result.slices, failed) ? status_.stalled_steps + 1 : 0;
-}
-
-void EngineLoop::count_overtakers(const StepPlan& plan) {
-  for (const auto* admissions : {&plan.admitted, &plan.resumed}) {
-    for (const Admission& admission : *admissions) {
-      const std::uint32_t overtaken = must(engine_.scheduler().view(admission.seq)).overtaken;
-      metrics_.overtaken_max = std::max(metrics_.overtaken_max, overtaken);
-    }
-  }
-}
-
-void EngineLoop::publish_status() {
-  const Scheduler& scheduler = engine_.scheduler();
-  const PagedKVCache& cache = scheduler.cache();
-  const std::lock_guard lock(mutex_);
-  status_.waiting = scheduler.waiting_count() + submissions_pending_;
-  status_.running = scheduler.running_count();
-  status_.swapped = scheduler.host().sequence_count();
-  status_.free_blocks = cache.pool().free_count();
-  status_.evictable_blocks = cache.available_count() - cache.pool().free_count();
-  status_.free_host_blocks = scheduler.host().pool().free_count();
-  status_.prefix_cache = scheduler.prefix_cache_statistics();
-  status_.sessions = scheduler.sessions().all().size();
-  if (engine_.target_lost()) status_.target_lost = engine_.last_error();
-  status_.trace = engine_.trace_status();
 }
 
 }  // namespace forge::engine

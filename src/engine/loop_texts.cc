@@ -8,6 +8,10 @@ struct ErrorText {
     return "the queue has no room: " + std::to_string(e.waiting) +
            " requests are waiting, accepted are up to " + std::to_string(e.limit);
   }
+  std::string operator()(const MemoryPressure& e) const {
+    return "memory is under pressure: " + std::to_string(e.available_blocks) + " of " +
+           std::to_string(e.total_blocks) + " blocks of the KV cache are available";
+  }
   std::string operator()(const ShuttingDown&) const { return "the server is shutting down"; }
   std::string operator()(const TargetLost& e) const {
     return "the target is lost and runs nothing any more: " + e.reason;

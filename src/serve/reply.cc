@@ -16,6 +16,9 @@ Reply reply_of(const engine::LoopError& error) {
   if (std::holds_alternative<engine::QueueFull>(error)) {
     return reply_of(server_error(503, message, "queue_full"));
   }
+  if (std::holds_alternative<engine::MemoryPressure>(error)) {
+    return reply_of(server_error(503, message, "memory_pressure"));
+  }
   if (std::holds_alternative<engine::ShuttingDown>(error)) {
     return reply_of(server_error(503, message, "shutting_down"));
   }

@@ -230,7 +230,6 @@ struct Fields<SchedulerConfig> {
       Field{"draft_lengths", &SchedulerConfig::draft_lengths},
       Field{"draft_break_even", &SchedulerConfig::draft_break_even},
       Field{"memory_pressure", &SchedulerConfig::memory_pressure},
-      Field{"pressure_response", &SchedulerConfig::pressure_response},
       Field{"decode_priority", &SchedulerConfig::decode_priority},
       Field{"prefix_cache_max", &SchedulerConfig::prefix_cache_max}};
 };

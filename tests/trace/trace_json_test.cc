@@ -53,7 +53,6 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .prefill_chunk_size = 8,
                             .watermark_blocks = 2,
                             .memory_pressure = 90,
-                            .pressure_response = PressureResponse::refuse,
                             .decode_priority = 25,
                             .priority_head_start = 9,
                             .preemption = PreemptionPolicy::swap,
@@ -73,7 +72,7 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"
             R"("prefix_hash_key":18446744073709551615,"session_idle_steps":10,)"
             R"("draft_lengths":"adaptive","draft_break_even":45,)"
-            R"("memory_pressure":90,"pressure_response":"refuse","decode_priority":25,)"
+            R"("memory_pressure":90,"decode_priority":25,)"
             R"("prefix_cache_max":3},"target":{"model":"tiny"}})");
   EXPECT_EQ(header_from_json(json::parse(to_json_line(header))).value(), header);
 }

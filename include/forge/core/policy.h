@@ -4,8 +4,8 @@
 //   whose turn is it?                            WaitQueue, TraceState  has_turn_before
 //   which of that user's requests is it?         WaitQueue, TraceState  admission_key
 //   what is a token worth that runs?             FairShares             served_by
-//   is a new request refused?                    submit                 refuses_for_pressure
-//   how many blocks does admission leave?        fits, may_fit          blocks_kept_free
+//   how many blocks does admission leave?        fits, may_fit,         blocks_kept_free
+//                                                EngineLoop
 //   how many tokens of prompts run in a step?    schedule               prompt_budget
 //   how much of a prompt runs in this step?      plan_chunk             prompt_chunk
 //   how many drafts does a sequence want?        commit_slice           drafts_wanted
@@ -97,12 +97,6 @@ bool has_turn_before(const Candidate& a, const Candidate& b);
 /// exceeded. It is 0 while none run.
 /// Promises need: 0 while none run.
 std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& config);
-
-/// Is a request refused that comes now? It is if it would have to wait for memory: with
-/// PressureResponse::refuse, while sequences run or wait and no block is available beyond
-/// those that are kept free.
-bool refuses_for_pressure(std::uint32_t available, std::size_t running,
-                          const SchedulerConfig& config);
 
 /// The number of tokens that prompts may run in a step in which so many sequences decode.
 /// Promises need: at least 1; max_batch_tokens where none decode.

@@ -92,12 +92,6 @@ struct FieldOutOfRange {
   ConfigError error;
   friend bool operator==(const FieldOutOfRange&, const FieldOutOfRange&) = default;
 };
-/// Memory is under pressure (refuses_for_pressure in policy.h): the request may be sent again.
-struct MemoryPressure {
-  std::uint32_t available_blocks = 0;
-  std::uint32_t num_blocks = 0;
-  friend bool operator==(const MemoryPressure&, const MemoryPressure&) = default;
-};
 /// The target cannot run it (Executor::refuses), which the scheduler does not know and an engine
 /// asks first.
 struct TargetRefuses {
@@ -105,11 +99,11 @@ struct TargetRefuses {
   friend bool operator==(const TargetRefuses&, const TargetRefuses&) = default;
 };
 using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, FieldOutOfRange,
-                                 NoPrefixCache, MemoryPressure, TargetRefuses>;
+                                 NoPrefixCache, TargetRefuses>;
 std::string to_string(const SubmitError& error);
 
-/// Would a scheduler of this configuration take the request, but for memory pressure? A pure
-/// function, so that a server can refuse before it queues.
+/// Would a scheduler of this configuration take the request? A pure function, so that a
+/// server can refuse before it queues.
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config);
 
 struct UnknownSession {

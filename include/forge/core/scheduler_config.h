@@ -23,13 +23,6 @@ constexpr Names<PreemptionPolicy> names_of(PreemptionPolicy) {
   return {"auto", "recompute", "swap"};
 }
 
-/// What happens to a new request while memory is under pressure (memory_pressure).
-enum class PressureResponse : std::uint8_t {
-  wait,    ///< it waits
-  refuse,  ///< submit() refuses it, as it does not what it could run at once
-};
-constexpr Names<PressureResponse> names_of(PressureResponse) { return {"wait", "refuse"}; }
-
 /// Which prefix index is used (prefix_index.h). Both find the same prefixes.
 enum class PrefixCacheKind : std::uint8_t { none, radix, hash };
 constexpr Names<PrefixCacheKind> names_of(PrefixCacheKind) { return {"none", "radix", "hash"}; }
@@ -60,7 +53,6 @@ struct SchedulerConfig {
   /// are not in use. At 100 there is no such limit.
   std::uint32_t memory_pressure = 100;
   static constexpr IntegerRange kMemoryPressure{1, 100};
-  PressureResponse pressure_response = PressureResponse::wait;
 
   /// The percentage of max_batch_tokens that prompts leave alone while sequences decode: the higher,
   /// the shorter are the steps of those that decode, and the longer takes a prompt. One token of a

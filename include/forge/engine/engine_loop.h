@@ -114,11 +114,16 @@ struct QueueFull {
   std::size_t waiting = 0;
   std::size_t limit = 0;
 };
+/// Memory is under pressure (SchedulerConfig::memory_pressure), and the loop was told to refuse then.
+struct MemoryPressure {
+  std::uint32_t available_blocks = 0;
+  std::uint32_t total_blocks = 0;
+};
 struct ShuttingDown {};
 struct TargetLost {
   std::string reason;  ///< what the target said
 };
-using LoopError = std::variant<QueueFull, ShuttingDown, TargetLost, SubmitError>;
+using LoopError = std::variant<QueueFull, MemoryPressure, ShuttingDown, TargetLost, SubmitError>;
 std::string to_string(const LoopError& error);
 
 struct EngineStatus {
@@ -150,7 +155,10 @@ class EngineLoop {
  public:
   struct Options {
     std::size_t queue_limit = 256;  ///< requests waiting for a place in the batch
-    AcceptanceBand acceptance;      ///< of drafts, as it is expected
+    /// A request that would have to wait for memory is refused: while others run and no block is
+    /// available beyond those that admission leaves (blocks_kept_free in core/policy.h).
+    bool refuse_under_pressure = false;
+    AcceptanceBand acceptance;  ///< of drafts, as it is expected
     /// Of the target, for progress(); null: it tells nothing of itself. Borrowed.
     const Heartbeat* heartbeat = nullptr;
     /// Called on the loop thread with what status() tells, when an alarm begins or ends.
@@ -166,8 +174,8 @@ class EngineLoop {
   EngineLoop& operator=(const EngineLoop&) = delete;
 
   /// Queues a request; `sink` receives one event a token, the last one with a finish reason.
-  /// Errors: QueueFull, ShuttingDown, TargetLost, or the request is refused. No event after an
-  /// error.
+  /// Errors: QueueFull, MemoryPressure, ShuttingDown, TargetLost, or the request is refused. No
+  /// event after an error.
   tl::expected<TicketId, LoopError> submit(Request request, SubmitOptions options, TokenSink sink);
 
   /// What submit() would answer now to `count` requests like this one at once, so that a caller

@@ -62,7 +62,6 @@
 //   prefix_cache  auto disable (of a request), none radix hash (of the scheduler)
 //   preemption    auto recompute swap (of the scheduler)
 //   draft_lengths fixed adaptive (of the scheduler)
-//   pressure_response  wait refuse (of the scheduler)
 //
 // What is left out, because most lines are decodes and say the same
 //   - "tokens" of the header, if they are exposed.
@@ -72,8 +71,8 @@
 //   - Each field of `sampling`, but temperature and seed, that has the value shown above;
 //     `logprobs` if none are asked for, `grammar` if there is none, and of one all that is empty.
 //   - Of the scheduler draft_lengths, if they are fixed, and draft_break_even, if it is 30;
-//     memory_pressure, if it is 100, pressure_response, if it is to wait, decode_priority, if it is
-//     0, and prefix_cache_max, if it is 4294967295.
+//     memory_pressure, if it is 100, decode_priority, if it is 0, and prefix_cache_max, if it is
+//     4294967295.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]

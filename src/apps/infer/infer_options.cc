@@ -163,6 +163,9 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20))
       ->group(kServer);
+  app.add_flag("--refuse-under-pressure", options.loop.refuse_under_pressure,
+               "A request that would have to wait for memory (--memory-pressure) gets 503 instead")
+      ->group(kServer);
   add_acceptance_band(app, options.loop.acceptance)->group(kServer);
   add_chat_template(app, options.target.source)->group(kServer);
   app.set_version_flag("--version", version_text("forge-infer"),

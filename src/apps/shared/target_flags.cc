@@ -47,8 +47,14 @@ void add_batch_flags(CLI::App& app, SchedulerConfig& config) {
   add(app, "--watermark-blocks", config.watermark_blocks, SchedulerConfig::kWatermarkBlocks,
       "Blocks that admission leaves to the sequences that run; up to --num-blocks")
       ->group(group);
+  add(app, "--memory-pressure", config.memory_pressure, SchedulerConfig::kMemoryPressure,
+      "Percentage of blocks in use beyond which no sequence is admitted while another one runs")
+      ->group(group);
+  add(app, "--decode-priority", config.decode_priority, SchedulerConfig::kDecodePriority,
+      "Percentage of --max-batch-tokens that prompts leave alone while sequences decode")
+      ->group(group);
   add(app, "--priority-head-start", config.priority_head_start, SchedulerConfig::kPriorityHeadStart,
-      "Earlier submissions that a request of the next higher priority goes before")
+      "Earlier submissions of its user that a request of the next higher priority goes before")
       ->group(group);
 }
 
@@ -77,6 +83,9 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
       ->group(group);
   add(app, "--prefix-hash-key", config.prefix_hash_key,
       "Key of the hashes, any 64-bit number (forge-infer draws one at random if none is given)")
+      ->group(group);
+  add(app, "--prefix-cache-max", config.prefix_cache_max, SchedulerConfig::kAny32,
+      "Most blocks that are kept for later requests while nobody uses them")
       ->group(group);
   add(app, "--session-idle-steps", config.session_idle_steps, SchedulerConfig::kSessionIdleSteps,
       "Steps for which the KV of an idle session stays")
