@@ -11,7 +11,7 @@ namespace {
 constexpr FinishReason kReasons[] = {FinishReason::length, FinishReason::eos,
                                      FinishReason::stop,   FinishReason::cancelled,
                                      FinishReason::error,  FinishReason::deadline};
-constexpr CopyKind kKinds[] = {CopyKind::within, CopyKind::swap_out, CopyKind::swap_in};
+constexpr CopyKind kCopyKinds[] = {CopyKind::within, CopyKind::swap_out, CopyKind::swap_in};
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -48,8 +48,8 @@ void print(const TraceStats& s, std::ostream& out) {
       << Percent{s.cached_tokens, s.prompt_tokens} << " of the prompts), " << s.recovered_tokens
       << " more after preemptions\npreemptions   " << s.preemptions_recompute << " recompute, "
       << s.preemptions_swap << " swap\ncopies        ";
-  for (const CopyKind kind : kKinds) {
-    out << (kind == kKinds[0] ? "" : ", ") << s.copies[static_cast<std::size_t>(kind)] << ' '
+  for (const CopyKind kind : kCopyKinds) {
+    out << (kind == kCopyKinds[0] ? "" : ", ") << s.copies[static_cast<std::size_t>(kind)] << ' '
         << name_of(kind);
   }
   out << "\nbatch size    " << s.batch_size << "\nbatch tokens  " << s.batch_tokens
@@ -71,7 +71,7 @@ nlohmann::ordered_json to_json(const TraceStats& s) {
     finished[std::string(name_of(reason))] = s.finished[static_cast<std::size_t>(reason)];
   }
   nlohmann::ordered_json copies;
-  for (const CopyKind kind : kKinds) {
+  for (const CopyKind kind : kCopyKinds) {
     copies[std::string(name_of(kind))] = s.copies[static_cast<std::size_t>(kind)];
   }
   return {{"requests", s.requests},

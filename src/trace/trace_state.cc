@@ -46,6 +46,22 @@ Candidate TraceState::candidate(const TracedSequence& sequence) const {
           .key = key_of(sequence, config_)};
 }
 
+std::vector<TracedCandidate> TraceState::candidates() const {
+  std::map<FairShares::Index, const TracedSequence*> first_of;
+  for (const auto& [seq, sequence] : sequences_) {
+    if (!sequence.is_queued) continue;
+    const auto [first, is_new] = first_of.emplace(sequence.share, &sequence);
+    const bool goes_before = key_of(sequence, config_) < key_of(*first->second, config_);
+    if (!is_new && goes_before) first->second = &sequence;
+  }
+  std::vector<TracedCandidate> candidates;
+  for (const auto& [user, first] : first_of) {
+    candidates.push_back({first->client, first->user, candidate(*first)});
+  }
+  std::ranges::sort(candidates, has_turn_before, &TracedCandidate::standing);
+  return candidates;
+}
+
 std::vector<const TracedSequence*> TraceState::queue() const {
   using Line = std::vector<const TracedSequence*>;
   std::map<FairShares::Index, Line> by_user;
@@ -115,18 +131,18 @@ void TraceState::stop_waiting(TracedSequence& sequence) {
   sequence.is_queued = false;
 }
 
-TraceState::Applied TraceState::follow(const StepEvent& event) {
+TraceState::Applied TraceState::apply(const StepEvent& event, const BeforeTurn& before_turn) {
   if (event.plan.step != next_step_) {
     return tl::unexpected("step " + std::to_string(event.plan.step.value) + " stands where step " +
                           std::to_string(next_step_.value) + " was to come");
   }
-  Applied done = follow_plan(event.plan);
+  Applied done = follow_plan(event.plan, before_turn);
   if (done) done = follow_result(event.plan, event.result);
   if (done) ++next_step_.value;
   return done;
 }
 
-TraceState::Applied TraceState::follow_plan(const StepPlan& plan) {
+TraceState::Applied TraceState::follow_plan(const StepPlan& plan, const BeforeTurn& before_turn) {
   for (const Finish& finished : plan.finished) {
     if (auto done = finish(finished); !done) return done;
   }
@@ -138,7 +154,7 @@ TraceState::Applied TraceState::follow_plan(const StepPlan& plan) {
     TracedSequence* const sequence = lookup(slice.seq);
     if (sequence != nullptr && sequence->entry == 0) sequence->entry = ++entries_;
   }
-  count_turns(plan);
+  count_turns(plan, before_turn);
   return blocks_.apply(plan);
 }
 
@@ -155,10 +171,11 @@ TraceState::Applied TraceState::finish(const Finish& finish) {
 
 /// Whoever enters stops waiting just before its first slice runs: what runs before still counts as
 /// run while it waited.
-void TraceState::count_turns(const StepPlan& plan) {
+void TraceState::count_turns(const StepPlan& plan, const BeforeTurn& before_turn) {
   for (const Slice& slice : plan.slices) {
     TracedSequence* const sequence = lookup(slice.seq);
     if (sequence == nullptr || sequence->place != Place::running) continue;
+    if (sequence->is_queued && before_turn) before_turn(slice.seq);
     if (sequence->is_queued) take_turn(*sequence, slice.first);
     const std::uint32_t end = slice.first + slice.count - std::min(slice.drafts, slice.count);
     if (end <= sequence->charged_tokens) continue;

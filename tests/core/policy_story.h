@@ -26,6 +26,10 @@ inline Request with(Request request, Priority priority) {
   request.priority = priority;
   return request;
 }
+inline Request with(Request request, ClientId client) {
+  request.client = client;
+  return request;
+}
 inline Request with(Request request, SessionId session) {
   request.session = session;
   return request;

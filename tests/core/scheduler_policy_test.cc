@@ -91,6 +91,64 @@ TEST(Watermark, keeps_blocks_back_from_new_prompts_while_others_run) {
   EXPECT_EQ(world.step(), "2 | | 2:4 | 2[4,5)") << "decodes go on below it";
 }
 
+TEST(MemoryPressure, stops_admission_at_a_share_of_the_blocks_while_others_run) {
+  SchedulerConfig config = small(10);
+  config.memory_pressure = 80;
+  World world(config);
+  world.submit(prompt(0, 9, 1));  // alone it may have them
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2,3,4,5,6,7,8 | 1[0,9)");
+  world.submit(prompt(0, 4, 6));
+  world.submit(prompt(0, 5, 1));
+  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0,1,2,3 | 2[0,4)") << "9 of 10 would be in use";
+  for (int step = 2; step < 7; ++step) world.step();
+  EXPECT_EQ(world.scheduler.cache().available_count(), 1U) << "decodes go on beyond it";
+}
+
+// docs:begin decode-priority
+TEST(DecodePriority, prompts_leave_a_share_of_the_step_alone_while_others_decode) {
+  SchedulerConfig config = small(64);
+  config.batch.max_batch_tokens = 16;
+  config.batch.max_batch_size = 4;
+  config.decode_priority = 75;
+  World world(config);
+  world.submit(prompt(0, 9, 3));
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2,3,4,5,6,7,8 | 1[0,9)") << "nobody decodes";
+  world.submit(prompt(0, 10, 2));
+  EXPECT_EQ(world.step(), "1 | +2 | 1:9 2:10,11,12,13,14,15,16,17,18,19 | 1[9,10) 2[0,4).");
+  EXPECT_EQ(world.step(), "2 | | 1:20 | 1[10,11) 2[4,8).");
+  EXPECT_EQ(world.step(), "3 | !1 | | 2[8,10)");
+}
+// docs:end decode-priority
+
+// docs:begin clients
+TEST(Clients, take_turns_however_many_requests_each_has_waiting) {
+  SchedulerConfig config = small(64);
+  config.batch.max_batch_size = 1;
+  config.batch.max_batch_tokens = 8;
+  World world(config);
+  for (int i = 0; i < 3; ++i) world.submit(with(prompt(0, 2, 1), ClientId{1}));
+  world.submit(with(prompt(0, 2, 1), ClientId{2}));
+  world.submit(with(prompt(0, 2, 1), ClientId{2}));
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1 | 1[0,2)");
+  EXPECT_EQ(world.step(), "1 | !1 +4 | 4:0,1 | 4[0,2)");
+  EXPECT_EQ(world.step(), "2 | !4 +2 | 2:0,1 | 2[0,2)");
+  EXPECT_EQ(world.step(), "3 | !2 +5 | 5:0,1 | 5[0,2)");
+  EXPECT_EQ(world.step(), "4 | !5 +3 | 3:0,1 | 3[0,2)");
+}
+// docs:end clients
+
+TEST(Clients, a_priority_moves_a_request_among_those_of_its_user_alone) {
+  SchedulerConfig config = small(64);
+  config.batch.max_batch_size = 1;
+  config.batch.max_batch_tokens = 8;
+  World world(config);
+  world.submit(with(prompt(0, 2, 1), ClientId{1}));
+  world.submit(with(prompt(0, 2, 1), ClientId{2}));
+  world.submit(with(with(prompt(0, 2, 1), ClientId{2}), Priority::high));
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1 | 1[0,2)");
+  EXPECT_EQ(world.step(), "1 | !1 +3 | 3:0,1 | 3[0,2)");
+}
+
 // docs:begin priorities
 TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
   SchedulerConfig config = small(6);

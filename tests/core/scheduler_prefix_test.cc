@@ -47,6 +47,19 @@ TEST(PrefixCache, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copy) {
 }
 // docs:end copy-on-write
 
+TEST(PrefixCache, keeps_so_many_blocks_that_nobody_uses_the_last_released_of_them) {
+  SchedulerConfig config = caching(16);
+  config.prefix_cache_max = 1;
+  World world(config);
+  world.submit(prompt(0, 6, 1));
+  world.step();
+  world.step();
+  EXPECT_EQ(world.scheduler.cache().index()->size(), 1U);
+  EXPECT_EQ(world.scheduler.prefix_cache_statistics().evictions, 2U);
+  world.submit(prompt(0, 6, 1));
+  EXPECT_EQ(world.step(), "2 | +2@2 | 2:0,1,2 | 2[2,6)") << "the beginning is what was kept";
+}
+
 TEST(PrefixCache, without_room_for_the_copy_its_tokens_are_run_again) {
   World world(caching(3));
   world.submit(prompt(0, 4, 1));

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -61,6 +62,13 @@ constexpr Names<TracedSequence::Place> names_of(TracedSequence::Place) {
   return {"waiting", "swapped", "running"};
 }
 
+/// The next sequence of a user that waits, and how it stands in the queue.
+struct TracedCandidate {
+  ClientId client;
+  UserId user;
+  Candidate standing;
+};
+
 class TraceState {
  public:
   explicit TraceState(const SchedulerConfig& config)
@@ -70,6 +78,11 @@ class TraceState {
   /// unknown sequence, a step out of order, a contradictory block table); the state is then of
   /// no use. O(work of the event * log(sequences)).
   tl::expected<void, std::string> apply(const TraceEvent& event);
+
+  /// The same for a step. Calls `before_turn` for each sequence that enters the batch, in their
+  /// order, just before it does: candidates() are then those that the scheduler saw.
+  using BeforeTurn = std::function<void(SeqId seq)>;
+  tl::expected<void, std::string> apply(const StepEvent& step, const BeforeTurn& before_turn);
 
   const SchedulerConfig& config() const { return config_; }
   StepId next_step() const { return next_step_; }
@@ -85,8 +98,8 @@ class TraceState {
 
   /// What clients and users have had.
   const FairShares& shares() const { return shares_; }
-  /// How a sequence that waits stands in the queue.
-  Candidate candidate(const TracedSequence& sequence) const;
+  /// The next one of each user that waits, in the order of has_turn_before (policy.h).
+  std::vector<TracedCandidate> candidates() const;
   /// The waiting sequences, swapped ones too, in the order of WaitQueue::in_order (wait_queue.h):
   /// the next first, then user by user. Those that somebody has ended stand where they were.
   std::vector<const TracedSequence*> queue() const;
@@ -101,8 +114,8 @@ class TraceState {
   Applied follow(const CancelEvent& event);
   Applied follow(const ReleaseSessionEvent&) { return {}; }
   Applied follow(const ClearPrefixCacheEvent&) { return {}; }
-  Applied follow(const StepEvent& event);
-  Applied follow_plan(const StepPlan& plan);
+  Applied follow(const StepEvent& event) { return apply(event, {}); }
+  Applied follow_plan(const StepPlan& plan, const BeforeTurn& before_turn);
   Applied finish(const Finish& finish);
   Applied preempt(const StepPlan& plan);
   Applied enter(const std::vector<Admission>& admissions, bool resumed);
@@ -110,12 +123,13 @@ class TraceState {
   Applied answer(const Slice& slice, const SliceResult& answer);
   void begin_waiting(TracedSequence& sequence);
   void stop_waiting(TracedSequence& sequence);
-  void count_turns(const StepPlan& plan);
+  void count_turns(const StepPlan& plan, const BeforeTurn& before_turn);
   void take_turn(TracedSequence& sequence, std::uint32_t cached_tokens);
   void forget_failed_swaps(const StepPlan& plan);
   void move(TracedSequence& sequence, Place place);
   std::size_t& count(Place place);
   void drop_host_blocks(TracedSequence& sequence);
+  Candidate candidate(const TracedSequence& sequence) const;
   TracedSequence* lookup(SeqId seq);
 
   SchedulerConfig config_;

@@ -68,6 +68,13 @@ class Commands : public Subcommands {
                                         [this] { return run_show(file_, range_); });
     show->add_option("--from", range_.from, "First step shown")->capture_default_str();
     show->add_option("--to", range_.to, "Last step shown [the last]");
+    CLI::App* const why =
+        add_for_file("why", "Say why a step was decided so, or what became of a sequence and why",
+                     [this] { return run_why(file_, why_); });
+    CLI::Option_group* const about = why->add_option_group("What");
+    about->add_option("--at", why_.step, "The step");
+    about->add_option("--seq", why_.seq, "The sequence");
+    about->require_option(1);
     CLI::App* const stats = add_for_file("stats", "Print what the run did, in numbers",
                                          [this] { return run_stats(file_, as_json_); });
     stats->add_flag("--json", as_json_, "Print them as JSON");
@@ -93,6 +100,7 @@ class Commands : public Subcommands {
   ReplayOptions replay_;
   const CLI::App* replay_flags_ = nullptr;
   trace::StepRange range_;
+  WhyOptions why_;
   StepOptions step_;
   bool as_json_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include "forge/trace/trace_export.h"
 #include "forge/trace/trace_stats.h"
+#include "forge/trace/trace_why.h"
 
 namespace forge::apps {
 
@@ -18,6 +19,22 @@ int run_show(const TraceArgument& file, const trace::StepRange& range) {
   const auto shown = show(trace.reader(), range, std::cout);
   if (!shown) return unusable(trace.error(shown.error()));
   if (*shown == 0) return unusable(file.path + ": no steps in this range");
+  return kEqual;
+}
+
+int run_why(const TraceArgument& file, const WhyOptions& options) {
+  InputTrace trace(file);
+  if (const auto opened = trace.open(); !opened) return unusable(opened.error());
+  if (options.seq) {
+    const auto told = tell(trace.reader(), SeqId{*options.seq}, std::cout);
+    if (!told) return unusable(trace.error(told.error()));
+    if (!*told) return unusable(file.path + ": no sequence " + std::to_string(*options.seq));
+    return kEqual;
+  }
+  const auto reasons = reasons_of(trace.reader(), StepId{options.step.value()});
+  if (!reasons) return unusable(trace.error(reasons.error()));
+  if (!*reasons) return unusable(file.path + ": no step " + std::to_string(*options.step));
+  print(**reasons, std::cout);
   return kEqual;
 }
 

@@ -1,6 +1,8 @@
-// forge-trace show, stats and export: what happened in this run?
+// forge-trace show, why, stats and export: what happened in this run?
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "forge/trace/trace_show.h"
@@ -8,8 +10,15 @@
 
 namespace forge::apps {
 
+/// What forge-trace why is asked about: one of the two.
+struct WhyOptions {
+  std::optional<std::uint64_t> step;
+  std::optional<std::uint64_t> seq;
+};
+
 /// Each returns an exit status (trace_file.h).
 int run_show(const TraceArgument& file, const trace::StepRange& range);
+int run_why(const TraceArgument& file, const WhyOptions& options);
 int run_stats(const TraceArgument& file, bool as_json);
 int run_export(const TraceArgument& file, const std::string& out_path);
 

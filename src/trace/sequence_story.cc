@@ -1,0 +1,107 @@
+// tell(): what became of one sequence.
+#include <algorithm>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "forge/trace/trace_why.h"
+#include "why_words.h"
+
+namespace forge::trace {
+namespace {
+
+/// Lines of equal words for steps that follow each other are one line.
+class Story {
+ public:
+  explicit Story(std::ostream& out) : out_(out) {}
+  ~Story() { flush(); }
+  Story(const Story&) = delete;
+  Story& operator=(const Story&) = delete;
+
+  void add(StepId step, const std::string& words) {
+    if (words == words_ && step.value == last_ + 1) {
+      last_ = step.value;
+      return;
+    }
+    flush();
+    words_ = words;
+    first_ = last_ = step.value;
+  }
+
+ private:
+  void flush() {
+    if (words_.empty()) return;
+    const std::string steps =
+        first_ == last_ ? "step " + std::to_string(first_)
+                        : "steps " + std::to_string(first_) + ".." + std::to_string(last_);
+    out_ << steps << std::string(steps.size() < 16 ? 16 - steps.size() : 1, ' ') << words_ << '\n';
+  }
+
+  std::ostream& out_;
+  std::string words_;
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+std::string submitted_words(const SubmitEvent& e) {
+  return "submitted before it: " + std::to_string(e.request.prompt.size()) + '+' +
+         std::to_string(e.request.max_new_tokens) + " tokens, " +
+         std::string(name_of(e.request.priority));
+}
+
+/// Nothing if it only runs in this step.
+std::optional<std::string> words_of(const StepReasons& reasons, const StepEvent& step, SeqId seq,
+                                    const TraceState& after) {
+  const auto finish = std::ranges::find(step.plan.finished, seq, &Finish::seq);
+  if (finish != step.plan.finished.end()) return "ends: " + std::string(name_of(finish->reason));
+  for (const VictimChoice& choice : reasons.victims) {
+    if (choice.chosen.seq == seq) return detail::victim_words(choice);
+  }
+  for (const TurnChoice& choice : reasons.turns) {
+    if (choice.chosen.seq == seq) return detail::turn_words(choice);
+  }
+  const TracedSequence* const sequence = after.find(seq);
+  if (sequence == nullptr || !sequence->is_queued) return std::nullopt;
+  if (reasons.next == seq) return "waits and is next: " + std::string(name_of(reasons.end));
+  const auto candidates = after.candidates();
+  const auto same = [&](const TracedCandidate& c) {
+    return c.client == sequence->client && c.user == sequence->user;
+  };
+  const auto own = std::ranges::find_if(candidates, same);
+  const SeqId first = own->standing.key.seq;
+  if (first != seq) return "waits behind " + std::to_string(first.value) + " of its user";
+  const auto before = own - candidates.begin();
+  return "waits: " + std::to_string(before) + (before == 1 ? " user has" : " users have") +
+         " the turn before its";
+}
+
+}  // namespace
+
+tl::expected<bool, TraceError> tell(TraceReader& trace, SeqId seq, std::ostream& out) {
+  TraceState state(trace.header().scheduler);
+  Story story(out);
+  bool is_known = false;
+  while (true) {
+    const auto event = trace.next();
+    if (!event) return tl::unexpected(event.error());
+    if (!*event) return is_known;
+    const auto* const step = std::get_if<StepEvent>(&**event);
+    if (step == nullptr) {
+      const auto* const submit = std::get_if<SubmitEvent>(&**event);
+      if (submit != nullptr && submit->seq == seq) {
+        is_known = true;
+        story.add(state.next_step(), submitted_words(*submit));
+      }
+      if (const auto applied = state.apply(**event); !applied) {
+        return tl::unexpected(trace.error_here(applied.error()));
+      }
+      continue;
+    }
+    const auto reasons = follow(state, *step);
+    if (!reasons) return tl::unexpected(trace.error_here(reasons.error()));
+    if (const auto words = words_of(*reasons, *step, seq, state))
+      story.add(step->plan.step, *words);
+  }
+}
+
+}  // namespace forge::trace
