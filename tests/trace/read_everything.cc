@@ -11,6 +11,7 @@
 #include "forge/trace/trace_show.h"
 #include "forge/trace/trace_stats.h"
 #include "forge/trace/trace_timeline.h"
+#include "forge/trace/trace_why.h"
 #include "forge/trace/whole_lines.h"
 #include "trace/hash_executor.h"
 
@@ -58,6 +59,15 @@ void read_as(const std::string& bytes, bool truncated) {
     (void)show(trace, {}, out);
   });
   with_reader([&](trace::TraceReader& trace) { (void)stats(trace); });
+  with_reader([&](trace::TraceReader& trace) {
+    std::ostringstream out;
+    (void)tell(trace, SeqId{2}, out);
+  });
+  with_reader([&](trace::TraceReader& trace) {
+    std::ostringstream out;
+    const auto reasons = reasons_of(trace, StepId{12});
+    if (reasons && *reasons) print(**reasons, out);
+  });
   with_reader([&](trace::TraceReader& trace) {
     std::ostringstream out;
     (void)export_perfetto(trace, out);
