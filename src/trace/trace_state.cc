@@ -55,6 +55,7 @@ std::vector<TracedCandidate> TraceState::candidates() const {
     if (!is_new && goes_before) first->second = &sequence;
   }
   std::vector<TracedCandidate> candidates;
+  candidates.reserve(first_of.size());
   for (const auto& [user, first] : first_of) {
     candidates.push_back({first->client, first->user, candidate(*first)});
   }
