@@ -72,8 +72,8 @@ def accepted(kind):
     return words[kind] if kind in words else {"UINT": "a number", "INT": "a number", "FLOAT": "a number"}[kind]
 
 
-def row(head, words):
-    """A line of a table: flag, what it accepts, its default, what it means."""
+def cells(head, words):
+    """What a flag is: its name, what it accepts, its default, what it means."""
     head = re.sub(r" ?Excludes: (\S+ ?)+", "", head)
     environment = re.search(r" \(Env:(\w+)\)", head)
     head = re.sub(r" \(Env:\w+\)| \.\.\.$", "", head)
@@ -90,8 +90,12 @@ def row(head, words):
         default = "required"
     if environment:
         default += f", or `{environment[1]}` of the environment"
-    cells = [f"`{flag}`", accepted(kind), default, words]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    return [f"`{flag}`", accepted(kind), default, words]
+
+
+def row(head, words):
+    """A line of a table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells(head, words)) + " |\n"
 
 
 def table(group):

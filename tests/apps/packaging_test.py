@@ -99,9 +99,10 @@ def verify_unit(folder, program):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "forge-infer.service"
         path.write_text(unit)
-        run = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True,
+        run = subprocess.run(["systemd-analyze", "verify", "--man=no", str(path)], capture_output=True, text=True,
                              check=False)
-    return [] if run.returncode == 0 else [f"forge-infer.service: systemd-analyze: {run.stderr}"]
+    is_well = run.returncode == 0 and not run.stderr
+    return [] if is_well else [f"forge-infer.service: systemd-analyze: {run.stderr}"]
 
 
 def parse_yaml(folder):
@@ -135,7 +136,7 @@ PLANTED = [
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     server = Server(program)
-    files = {path.name: path.read_text() for path in sorted(folder.iterdir())}
+    files = {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
     wrong = [f"{name}: {fault}" for name, text in files.items() for fault in faults(name, text, server)]
     wrong += verify_unit(folder, program) + parse_yaml(folder)
     for name, right, planted, noticed in PLANTED:

@@ -7,10 +7,9 @@
 //   --model FILE              how fast prefill and decode are, against the machine's limits
 //                             (model_bench.h); with --mode or --workload the runs above, of it
 //
-// Exit status: 0; 1 if two modes disagree about a request's tokens, or requests to a server failed;
-// 2 for bad input, a target that
-// cannot be opened or fails, or an output that cannot be written (the run still goes to its end,
-// and the other outputs get theirs); 130 after Ctrl-C.
+// Exit status: 0 done; 1 if two modes disagree about a request's tokens, or requests to a server
+// failed; 2 for bad input, a target that cannot be opened or fails, or an output that cannot be
+// written (the run still goes to its end, and the other outputs get theirs); 130 after Ctrl-C.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>

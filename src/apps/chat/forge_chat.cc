@@ -7,8 +7,8 @@
 // One answer is the text of the model and a line end, nothing else; what there is to say about it
 // goes to the standard error. Ctrl-C ends the program there, as that of any filter.
 //
-// Exit status: 0; 1 if the model cannot be opened, there is no answer, or it cannot be printed; 2
-// for bad flags and an empty prompt.
+// Exit status: 0 done; 1 if the model cannot be opened, there is no answer, or it cannot be
+// printed; 2 for bad flags and an empty prompt.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
