@@ -1,4 +1,5 @@
-// What an EngineLoop tells of itself: it is counted on the loop thread and published under the lock.
+// What an EngineLoop tells of itself: it is counted on the loop thread and published under the
+// lock.
 #include <algorithm>
 
 #include "forge/core/must.h"

@@ -36,8 +36,8 @@ std::string text_of(const FairShares& shares) {
   return "shares " + std::to_string(digest.value()) + "\n";
 }
 
-/// Queue, batch and shares; whoever is about to be retired is left out, since a scheduler may already
-/// have taken it from its lists.
+/// Queue, batch and shares; whoever is about to be retired is left out, since a scheduler may
+/// already have taken it from its lists.
 std::string text_of(const Scheduler& scheduler) {
   std::string text;
   for (const SequenceView& v : scheduler.waiting()) text += "waits " + text_of(v);

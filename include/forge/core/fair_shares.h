@@ -1,10 +1,10 @@
 // FairShares: what each client, and each user of a client, has had of the machine.
 //
-//                   machine
-//                  /       \               Each node counts the tokens that ran for it while another
-//          client A         client B       of its level waited, divided by its weight. Of those that
-//          /      \             |          wait, the one with the least has the next turn: first
-//       user 1   user 2      user 1        among the clients, then among the users of that client.
+//                  machine
+//                 /       \              Each node counts the tokens that ran for it while another
+//         client A         client B      of its level waited, divided by its weight. Of those that
+//         /      \             |         wait, the one with the least has the next turn: first
+//      user 1   user 2      user 1       among the clients, then among the users of that client.
 //
 // A client that keeps 400 requests waiting and one that sends one at a time have the same share,
 // and a name that is made up gains nothing outside its client. Tokens that run while nobody else
@@ -27,9 +27,9 @@
 // time of Goyal, Vin, Cheng, "Start-time Fair Queueing", SIGCOMM 1996, which shows that levels
 // compose. The arithmetic is in policy.h.
 //
-// Who has no requests and is not above the floor is forgotten, a client with all its users: it would
-// start at the floor in any case. So there are no more nodes than have requests or have been served
-// lately. A value. Thread contract: none of its own.
+// Who has no requests and is not above the floor is forgotten, a client with all its users: it
+// would start at the floor in any case. So there are no more nodes than have requests or have been
+// served lately. A value. Thread contract: none of its own.
 #pragma once
 
 #include <cstdint>

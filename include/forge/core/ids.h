@@ -36,8 +36,8 @@ using SessionId = Id<struct SessionTag, std::uint64_t>;
 /// the caller, any value; 0 is that of all who ask for none.
 using CacheSalt = Id<struct CacheSaltTag, std::uint64_t>;
 
-/// Who asks: the machine is shared between clients (fair_shares.h). Chosen by the caller, any value;
-/// 0 is that of all who name none.
+/// Who asks: the machine is shared between clients (fair_shares.h). Chosen by the caller, any
+/// value; 0 is that of all who name none.
 using ClientId = Id<struct ClientTag, std::uint64_t>;
 
 /// One of those for whom a client asks, between whom its share is shared. Of a client's own choice.

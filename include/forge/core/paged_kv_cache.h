@@ -95,8 +95,8 @@ struct GrownTable {
 
 class PagedKVCache {
  public:
-  /// Of blocks that no table or pin holds, the index keeps `unused_max` at most. Requires: block_size
-  /// at least 1.
+  /// Of blocks that no table or pin holds, the index keeps `unused_max` at most. Requires:
+  /// block_size at least 1.
   explicit PagedKVCache(std::uint32_t num_blocks = 512, std::uint32_t block_size = 16,
                         std::unique_ptr<PrefixIndex> index = nullptr,
                         std::uint32_t unused_max = std::numeric_limits<std::uint32_t>::max());

@@ -27,14 +27,15 @@
 //   4. Prefill: what is left of max_batch_tokens, or what prompts may have of it (prompt_budget),
 //      goes to the sequences whose prompts are not done, in order of admission, a chunk each
 //      (prompt_chunk).
-//   5. Admit from the front of the queue (has_turn_before, admission_key) while max_batch_size, max_batch_tokens and
-//      blocks allow, unless a sequence was preempted in this step. A sequence is admitted with the
-//      blocks of all its known tokens (prompt and, when it resumes, the output it already has)
-//      or not at all, so a prompt under way never waits for memory; while others run,
-//      some blocks stay available (blocks_kept_free). It starts behind the longest prefix whose KV
-//      is cached, or, after a swap, where it stopped. If it does not fit, it does without the block
-//      to be copied (paged_kv_cache.h); if it does not fit even so and nothing runs, sessions are
-//      ended one by one (sessions_give_way). The first that does not fit ends admission.
+//   5. Admit from the front of the queue (has_turn_before, admission_key) while max_batch_size,
+//      max_batch_tokens and blocks allow, unless a sequence was preempted in this step. A sequence
+//      is admitted with the blocks of all its known tokens (prompt and, when it resumes, the output
+//      it already has) or not at all, so a prompt under way never waits for memory; while others
+//      run, some blocks stay available (blocks_kept_free). It starts behind the longest prefix
+//      whose KV is cached, or, after a swap, where it stopped. If it does not fit, it does without
+//      the block to be copied (paged_kv_cache.h); if it does not fit even so and nothing runs,
+//      sessions are ended one by one (sessions_give_way). The first that does not fit ends
+//      admission.
 //
 // Why no request waits for ever: a step that preempts decodes a sequence, which yields a token; or
 // it preempts all that would have decoded, and each of them yielded a token when it came in. So at

@@ -48,15 +48,15 @@ struct SchedulerConfig {
   std::uint32_t watermark_blocks = 0;
   static constexpr IntegerRange kWatermarkBlocks{0, CacheShape::kNumBlocks.highest};
 
-  /// The percentage of blocks in use from which on memory is under pressure: no sequence is admitted
-  /// that would bring more into use while another one runs. Blocks that the prefix cache alone holds
-  /// are not in use. At 100 there is no such limit.
+  /// The percentage of blocks in use from which on memory is under pressure: no sequence is
+  /// admitted that would bring more into use while another one runs. Blocks that the prefix cache
+  /// alone holds are not in use. At 100 there is no such limit.
   std::uint32_t memory_pressure = 100;
   static constexpr IntegerRange kMemoryPressure{1, 100};
 
-  /// The percentage of max_batch_tokens that prompts leave alone while sequences decode: the higher,
-  /// the shorter are the steps of those that decode, and the longer takes a prompt. One token of a
-  /// prompt may run in any case.
+  /// The percentage of max_batch_tokens that prompts leave alone while sequences decode: the
+  /// higher, the shorter are the steps of those that decode, and the longer takes a prompt. One
+  /// token of a prompt may run in any case.
   std::uint32_t decode_priority = 0;
   static constexpr IntegerRange kDecodePriority{0, 100};
 
@@ -81,8 +81,8 @@ struct SchedulerConfig {
   static constexpr IntegerRange kDraftBreakEven{0, 100};
 
   PrefixCacheKind prefix_cache = PrefixCacheKind::radix;
-  /// Blocks that the prefix cache keeps for later while nobody uses them; beyond it, those that were
-  /// released first are given up.
+  /// Blocks that the prefix cache keeps for later while nobody uses them; beyond it, those that
+  /// were released first are given up.
   std::uint32_t prefix_cache_max = kAny32.highest;
   /// Key of the hash index. A server that strangers may send prompts to draws it at random, so
   /// that nobody can prepare collisions.

@@ -114,7 +114,8 @@ struct QueueFull {
   std::size_t waiting = 0;
   std::size_t limit = 0;
 };
-/// Memory is under pressure (SchedulerConfig::memory_pressure), and the loop was told to refuse then.
+/// Memory is under pressure (SchedulerConfig::memory_pressure), and the loop was told to refuse
+/// then.
 struct MemoryPressure {
   std::uint32_t available_blocks = 0;
   std::uint32_t total_blocks = 0;
