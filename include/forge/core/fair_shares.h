@@ -19,8 +19,8 @@
 // end, each of them new, cannot keep another waiting for ever, because each starts a token later.
 //
 // While two clients both wait, what they are served, by weight, differs by at most what each of
-// them has begun at a time, and a token for each that began to wait meanwhile: a turn is that of the
-// client that has had the least, and after it a counter grows only by what has begun
+// them has begun at a time, and a token for each that began to wait meanwhile: a turn is that of
+// the client that has had the least, and after it a counter grows only by what has begun
 // (property_tests/share_witness.h counts it from the plans).
 //
 // Sources: counters of tokens served are from Sheng et al., "Fairness in Serving Large Language

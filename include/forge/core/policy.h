@@ -63,8 +63,8 @@ AdmissionKey admission_key(const SequenceView& view, const SchedulerConfig& conf
 
 /// The promise of admission_key: while a request of this priority waits, at most this many requests
 /// of its user that were submitted later are admitted for the first time, counted over its whole
-/// life. Request n with l levels below high is overtaken by n + 1 .. n + l * priority_head_start -
-/// 1 alone. What other users and clients may take meanwhile, shares say (fair_shares.h).
+/// life. Request n with l levels below high is overtaken by n + 1 .. n + l * head start - 1 alone.
+/// What other users and clients may take meanwhile, shares say (fair_shares.h).
 std::uint64_t overtakers_max(Priority priority, const SchedulerConfig& config);
 
 /// What a client, or a user of one, has had of the machine (fair_shares.h).
