@@ -54,6 +54,7 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
                         .stop_strings = std::move(options.stop_strings),
                         .spelt = std::move(options.spelt),
                         .submitted = Clock::now(),
+                        .on_admitted = std::move(options.on_admitted),
                         .sink = std::move(sink)};
   submission.arrival = options.arrival.value_or(submission.submitted);
   if (options.time_limit) {
@@ -199,8 +200,7 @@ void EngineLoop::send() {
 /// when the loop is to stop.
 bool EngineLoop::take_inbox(std::vector<Task>& tasks) {
   std::unique_lock lock(mutex_);
-  const bool has_work = engine_.has_work();
-  if (!has_work && inbox_.empty()) {
+  if (!engine_.has_work() && inbox_.empty()) {
     idle_ = true;
     drained_.notify_all();
     inbox_filled_.wait(lock, [this] { return stopping_ || !inbox_.empty(); });
@@ -233,6 +233,7 @@ void EngineLoop::begin(Submission& submission) {
                                                         std::move(submission.spelt)),
                                .sink = std::make_shared<TokenSink>(std::move(submission.sink)),
                                .deadline = submission.deadline,
+                               .on_admitted = std::move(submission.on_admitted),
                                .progress = progress});
 }
 
@@ -260,9 +261,8 @@ void EngineLoop::take(const Engine::Step& step) {
     }
   }
   for (const Admission& admission : step.plan.admitted) {
-    const auto found = streams_.find(admission.seq);
-    if (found != streams_.end()) {
-      found->second.progress.admit(admission.cached_tokens, engine_.step_times().planned);
+    if (const auto found = streams_.find(admission.seq); found != streams_.end()) {
+      found->second.admit(admission.cached_tokens, engine_.step_times().planned);
     }
   }
   std::span<const TokenReport> reports = step.result.reports;  // in slice order

@@ -105,6 +105,9 @@ struct SubmitOptions {
   std::optional<std::chrono::milliseconds> time_limit;
   /// When its text arrived, from which the metrics count; that of submit() if it was tokens.
   std::optional<TimePoint> arrival;
+  /// Called on the loop thread, as a sink is, when the request has got its first place in the
+  /// batch. May be empty.
+  std::function<void()> on_admitted;
 };
 
 /// Names a submission, before and after the scheduler has given it a sequence.
@@ -226,6 +229,7 @@ class EngineLoop {
     TimePoint arrival;
     TimePoint submitted;
     std::optional<TimePoint> deadline;
+    std::function<void()> on_admitted;
     TokenSink sink;
   };
   /// One request on the loop thread.
@@ -234,9 +238,15 @@ class EngineLoop {
     text::TextStream text;
     std::shared_ptr<const TokenSink> sink;
     std::optional<TimePoint> deadline;
+    std::function<void()> on_admitted;
     RequestProgress progress;
     DraftCounts drafts;
     std::vector<ToldToken> told_of_prompt;  // that no event has told yet
+
+    void admit(std::uint32_t cached, TimePoint planned) {
+      progress.admit(cached, planned);
+      if (on_admitted) on_admitted();
+    }
   };
   using Streams = std::map<SeqId, Stream>;
   /// An event that is still to be sent.
