@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <span>
+#include <utility>
 
 #include "forge/core/quoted.h"
 #include "secret_file.h"
@@ -14,7 +15,7 @@
 namespace forge::serve {
 namespace {
 
-constexpr std::string_view kForm = "accepted is NAME:CLASS:SHA256";
+constexpr std::string_view kForm = "accepted is NAME:CLASS:SHA256[:SETTINGS]";
 constexpr std::size_t kNameMax = 64;
 constexpr std::size_t kKeyBytes = 32;
 
@@ -65,15 +66,33 @@ tl::expected<ApiKey, std::string> parse_owner(std::string_view text) {
   return ApiKey{.name = std::string(name), .kind = *known};
 }
 
+/// What stands before the first ':', and what behind it; nothing if there is none.
+struct Parted {
+  std::string_view front;
+  std::optional<std::string_view> rest;
+};
+Parted part(std::string_view text, std::size_t from = 0) {
+  const std::size_t colon = text.find(':', from);
+  if (colon == std::string_view::npos) return {text, std::nullopt};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
 tl::expected<ApiKey, std::string> parse_line(std::string_view line) {
-  const std::size_t colon = line.rfind(':');
-  if (colon == std::string_view::npos) return tl::unexpected(std::string("there is no ':'"));
-  auto key = parse_owner(line.substr(0, colon));
+  const auto name = part(line);
+  if (!name.rest) return tl::unexpected(std::string("there is no ':'"));
+  const auto [owner, rest] = part(line, name.front.size() + 1);
+  auto key = parse_owner(rest ? owner : name.front);
   if (!key) return key;
-  const auto digest = digest_from_hex(line.substr(colon + 1));
-  if (!digest)
-    return tl::unexpected(std::string("behind the last ':' are not 64 hexadecimal digits"));
+  const auto [hex_digits, settings] = part(*rest);
+  const auto digest = digest_from_hex(hex_digits);
+  if (!digest) {
+    return tl::unexpected(std::string("behind the class are not 64 hexadecimal digits"));
+  }
   key->digest = *digest;
+  if (!settings) return key;
+  auto parsed = parse_client_settings(*settings);
+  if (!parsed) return tl::unexpected(std::move(parsed.error()));
+  key->settings = *parsed;
   return key;
 }
 
@@ -124,7 +143,9 @@ const ApiKey* ApiKeys::find(std::string_view key) const {
 }
 
 bool ApiKeys::contains(const ApiKey& key) const {
-  return std::ranges::find(keys_, key) != keys_.end();
+  return std::ranges::any_of(keys_, [&key](const ApiKey& other) {
+    return other.name == key.name && other.kind == key.kind && other.digest == key.digest;
+  });
 }
 
 tl::expected<NewKey, std::string> make_key(std::string_view owner) {

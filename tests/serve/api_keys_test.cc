@@ -40,6 +40,28 @@ TEST(ApiKeys, are_found_by_what_they_are_a_digest_of) {
   EXPECT_EQ(keys->find(kPassword), nullptr) << "a digest is no key";
 }
 
+TEST(ApiKeys, may_have_limits_of_their_own) {
+  const std::string settings = ":weight=4,priority=normal,tokens-per-minute=60000\n";
+  const auto keys = ApiKeys::parse("alice:client:" + std::string(kPassword) + settings +
+                                   line("b:client", kNothing));
+  ASSERT_TRUE(keys) << keys.error();
+  EXPECT_EQ(
+      keys->find("password")->settings,
+      (ClientSettings{.weight = 4, .priority_max = Priority::normal, .tokens_per_minute = 60000}));
+  EXPECT_EQ(keys->find("")->settings, ClientSettings());
+}
+
+TEST(ApiKeys, stay_what_they_are_when_their_limits_change) {
+  const auto before = ApiKeys::parse(line("alice:client", kPassword)).value();
+  const auto after = [&before](const std::string& text) {
+    return ApiKeys::parse(text).value().contains(*before.find("password"));
+  };
+  const std::string digest = kPassword;
+  EXPECT_TRUE(after("alice:client:" + digest + ":concurrent=1"));
+  EXPECT_FALSE(after("alice:operator:" + digest));
+  EXPECT_FALSE(after("alicia:client:" + digest));
+}
+
 TEST(ApiKeys, that_are_made_are_those_of_their_line) {
   const auto made = make_key("monitor:operator");
   ASSERT_TRUE(made) << made.error();
@@ -92,6 +114,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"a_short_digest", line("alice:client", std::string(63, 'a')), "64 hexadecimal"},
         BadFile{"no_hex", line("alice:client", std::string(63, 'a') + "g"), "64 hexadecimal"},
         BadFile{"a_sign", line("alice:client", "-" + std::string(63, 'a')), "64 hexadecimal"},
+        BadFile{"settings_that_are_none", "\na:client:" + std::string(kPassword) + ":",
+                "line 2: there is no setting ''; accepted are priority, weight"},
+        BadFile{"a_setting_out_of_range",
+                "a:client:" + std::string(kPassword) + ":waiting=2,weight=0",
+                "line 1: weight is '0'; accepted is an integer, 1 .. 1000; accepted is NAME:"},
+        BadFile{"more_than_settings", "a:client:" + std::string(kPassword) + ":weight=2:weight=3",
+                "weight is '2:weight=3'"},
         BadFile{"a_name_again", line("a:client", kPassword) + line("a:operator", kNothing),
                 "line 2: there is a key 'a' already"},
         BadFile{"a_digest_again", line("a:client", kPassword) + line("b:client", kPassword),
