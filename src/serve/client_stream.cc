@@ -27,6 +27,11 @@ ClientStream::Socket::endpoint_type ClientStream::local_endpoint() const {
   return socket_.local_endpoint(ignored);
 }
 
+ClientStream::Socket::endpoint_type ClientStream::remote_endpoint() const {
+  boost::system::error_code ignored;
+  return socket_.remote_endpoint(ignored);
+}
+
 asio::awaitable<ClientStream::Handshake> ClientStream::shake_hands() {
   std::array<char, kHandshakeReadBytes> input;
   for (;;) {

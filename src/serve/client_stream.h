@@ -48,6 +48,7 @@ class ClientStream {
   bool is_open() const { return socket_.is_open(); }
   Socket::executor_type get_executor() { return socket_.get_executor(); }
   Socket::endpoint_type local_endpoint() const;
+  Socket::endpoint_type remote_endpoint() const;
 
   /// Before anything else of a stream with TLS. A client that speaks HTTP without TLS has a plain
   /// stream from then on, so that it can be told; what it sent is gone.

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
-#include <cstring>
 #include <utility>
 
 #include "cors.h"
 #include "header_rules.h"
+#include "ownership.h"
+#include "peer.h"
 #include "traceparent.h"
 
 namespace forge::serve {
@@ -60,19 +60,6 @@ Reply refuse_plain() {
       request_error(400, "this port speaks TLS: ask it as https://, not http://", "tls_needed"));
 }
 
-/// What comes from this machine arrives at an address that only it can reach.
-Arrival arrival_at(const ClientStream::Socket::endpoint_type& local) {
-  if (local.protocol().family() == AF_UNIX) return Arrival::unix_socket;
-  asio::ip::tcp::endpoint endpoint;
-  if (local.size() > endpoint.capacity()) return Arrival::network;
-  std::memcpy(endpoint.data(), local.data(), local.size());
-  asio::ip::address address = endpoint.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-  }
-  return address.is_loopback() ? Arrival::loopback : Arrival::network;
-}
-
 }  // namespace
 
 Connection::Connection(ClientStream::Socket socket, ConnectionTable::Place place,
@@ -80,6 +67,7 @@ Connection::Connection(ClientStream::Socket socket, ConnectionTable::Place place
     : stream_(std::move(socket), state->certificate),
       is_visitor_(place == ConnectionTable::Place::visitor),
       arrival_(arrival_at(stream_.local_endpoint())),
+      host_(host_at(stream_.remote_endpoint())),
       state_(std::move(state)),
       buffer_(state_->options.header_limit_bytes + state_->options.body_limit_bytes + kReadBytes) {
   state_->connections.add(*this, place);
@@ -232,6 +220,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   state_->connections.set_busy(*this);
   asked_ = {.route = route_of(header), .method = header.method()};
   asker_ = {};
+  client_ = {};
   record_ = RequestRecord{.trace_id = std::string(trace_id_of(view(header["traceparent"]))),
                           .method = std::string(view(header.method_string())),
                           .route = asked_.route != nullptr ? pattern_of(*asked_.route) : ""};
@@ -247,6 +236,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
                        state_->keys ? &*state_->keys : nullptr, arrival_);
     if (!asker) co_return refusal(std::move(asker.error()));
     asker_ = *std::move(asker);
+    client_ = client_of(asker_);
     if (asker_.key) record_->key = asker_.key->name;
   }
   const auto expected = header[http::field::expect];
@@ -265,6 +255,13 @@ Framing Connection::frame(const HttpHeader& header, bool keep_alive) const {
   Framing framing = framing_of(header, keep_alive);
   framing.allowed_origin = allowed_origin(header, state_->options, state_->keys.has_value());
   return framing;
+}
+
+Client Connection::client_of(const Asker& asker) const {
+  const ClientLimits& limits = state_->options.client_limits;
+  return {.owner = asker.owner(),
+          .id = serve::client_of(asker.owner(), host_, state_->host_salt),
+          .limits = asker.key ? asker.key->settings.over(limits) : limits};
 }
 
 asio::awaitable<Connection::Received> Connection::receive(TimePoint deadline) {

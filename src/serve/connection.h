@@ -82,6 +82,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> answer(const HttpRequest& request);
   asio::awaitable<bool> generate(UntokenizedRequest request, Framing framing);
   asio::awaitable<bool> tokenize_and_run(UntokenizedRequest& untokenized, const Framing& framing);
+  /// What the request would run.
+  asio::awaitable<bool> render(UntokenizedRequest& untokenized, const Framing& framing);
+  asio::awaitable<bool> refuse(const ClientTable::Refusal& refusal, const Framing& framing);
   asio::awaitable<bool> answer_whole(const CompletionRequest& request, Generation& generation,
                                      Turn& turn, Framing framing);
   asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,
@@ -101,6 +104,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void report();
 
   Framing frame(const HttpHeader& header, bool keep_alive) const;
+  Client client_of(const Asker& asker) const;
+  /// Says in the header of the answer how its client stands with its limits.
+  void tell_limits(Framing& framing) const;
   AnswerHead new_head(RequestKind kind, const Turn& turn) const;
   bool keeps_alive(const Framing& framing) const {
     return framing.keep_alive && !is_visitor_ && state_->phase == Phase::serving;
@@ -109,7 +115,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ClientStream stream_;
   const bool is_visitor_;
   const Arrival arrival_;
+  const std::string host_;               // from which it comes (peer.h)
   Asker asker_;                          // of the request that arrives or is under way
+  Client client_;                        // likewise, as the limits and the engine know it
   Asked asked_;                          // likewise
   std::optional<RequestRecord> record_;  // likewise
   TimePoint begun_;                      // its header was there

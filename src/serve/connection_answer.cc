@@ -12,6 +12,7 @@
 #include "connection.h"
 #include "engine_calls.h"
 #include "random_id.h"
+#include "rate_limits.h"
 #include "tokenizer_api.h"
 
 namespace forge::serve {
@@ -170,7 +171,7 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   const Framing framing = frame(request, request.keep_alive());
   record_->request_id = framing.request_id;
   answer_begun_ = false;
-  Answer what = route(request, asker_.owner(), *state_);
+  Answer what = route(request, client_, *state_);
   if (auto* to_run = std::get_if<UntokenizedRequest>(&what)) {
     co_return co_await generate(std::move(*to_run), framing);
   }
@@ -186,6 +187,11 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   co_return co_await send(std::get<Reply>(what), framing);
 }
 
+void Connection::tell_limits(Framing& framing) const {
+  if (asked_.route == nullptr || !asked_.route->generates) return;
+  framing.limits = headers_of(state_->clients.standing(client_, std::chrono::steady_clock::now()));
+}
+
 void Connection::note_answer(unsigned status, const Framing& framing) {
   state_->counts.add_answer(asked_, status);
   if (!record_) return;
@@ -195,6 +201,7 @@ void Connection::note_answer(unsigned status, const Framing& framing) {
 
 asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
+  tell_limits(framing);
   note_answer(reply.status, framing);
   const bool written = co_await write(reply_bytes(reply, framing));
   co_return written&& framing.keep_alive;
@@ -218,6 +225,23 @@ asio::awaitable<bool> Connection::generate(UntokenizedRequest request, Framing f
   co_return false;
 }
 
+asio::awaitable<bool> Connection::refuse(const ClientTable::Refusal& refusal,
+                                         const Framing& framing) {
+  if (!refusal.is_for_ever()) state_->counts.add_limited(refusal.kind);
+  const Reply reply = reply_of(refusal);
+  co_return co_await send(reply, framing);
+}
+
+asio::awaitable<bool> Connection::render(UntokenizedRequest& untokenized, const Framing& framing) {
+  ServedModel& model = state_->model();
+  const auto turn = begin_turn(model.chat_sessions, untokenized);
+  if (!turn) co_return co_await send(reply_of(turn.error()), framing);
+  const auto request = co_await model.worker.tokenize(std::move(untokenized));
+  if (!request) co_return co_await send(reply_of(request.error()), framing);
+  const Reply reply{.body = rendered_json(*request, model.card, new_head(request->kind, *turn).id)};
+  co_return co_await send(reply, framing);
+}
+
 /// From texts to the end of the answer, which needs no model where the tokenizer is asked alone.
 asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokenized,
                                                    const Framing& framing) {
@@ -229,18 +253,28 @@ asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokeniz
     const Reply reply{.body = *std::move(body)};
     co_return co_await send(reply, framing);
   }
-  const bool render_only = untokenized.render_only;
+  if (untokenized.render_only) co_return co_await render(untokenized, framing);
+  const bool until_context_ends = untokenized.until_context_ends;
+  auto permit = state_->clients.admit(client_, demand_of(untokenized), time_limit.arrival);
+  if (!permit) co_return co_await refuse(permit.error(), framing);
   auto turn = begin_turn(state_->model().chat_sessions, untokenized);
-  if (!turn) co_return co_await send(reply_of(turn.error()), framing);
-  const auto request = co_await state_->model().worker.tokenize(std::move(untokenized));
-  if (!request) co_return co_await send(reply_of(request.error()), framing);
-  if (render_only) {
-    const ModelCard& card = state_->model().card;
-    const Reply reply{.body = rendered_json(*request, card, new_head(request->kind, *turn).id)};
-    co_return co_await send(reply, framing);
+  if (!turn) {
+    permit->release();
+    co_return co_await send(reply_of(turn.error()), framing);
   }
-  auto generation =
-      Generation::start(state_->model().loop, stream_.get_executor(), *request, time_limit);
+  auto request = co_await state_->model().worker.tokenize(std::move(untokenized));
+  if (!request) {
+    permit->release();
+    co_return co_await send(reply_of(request.error()), framing);
+  }
+  if (until_context_ends) fit_to_minute(*request, client_.limits);
+  const auto now = std::chrono::steady_clock::now();
+  if (const auto reserved = permit->reserve(demand_of(*request).tokens, now); !reserved) {
+    permit->release();
+    co_return co_await refuse(reserved.error(), framing);
+  }
+  auto generation = Generation::start(state_->model().loop, stream_.get_executor(), *request,
+                                      time_limit, *std::move(permit));
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
   const CountedRequest counted(state_->counts, *request, **generation);
   if (request->stream) co_return co_await answer_stream(*request, **generation, *turn, framing);
@@ -279,6 +313,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
   const AnswerHead head = new_head(request.kind, turn);
   Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source,
                     TokenLog{record_->tokens.emplace(), begun_});
+  tell_limits(framing);
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
   while (!generation.ended() && !failed) {

@@ -26,6 +26,7 @@ void read_forge(const Reading& reading) {
 }
 
 void read_priority(const Reading& reading) {
+  if (!reading.fields.has("priority")) return;
   reading.request.priority = reading.fields.choice<Priority>("priority", Priority::normal);
 }
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "random_id.h"
+#include "rate_limits.h"
 
 namespace forge::serve {
 namespace {
@@ -21,9 +22,11 @@ http::response<http::empty_body> start(unsigned status, const Framing& framing) 
   response.set("X-Request-Id", framing.request_id);
   if (!framing.allowed_origin.empty()) {
     response.set(http::field::access_control_allow_origin, framing.allowed_origin);
-    response.set(http::field::access_control_expose_headers, "Retry-After, X-Request-Id");
+    response.set(http::field::access_control_expose_headers,
+                 "Retry-After, X-Request-Id, " + std::string(kLimitHeaderNames));
     response.set(http::field::vary, "Origin");
   }
+  for (const auto& [name, value] : framing.limits) response.set(name, value);
   response.keep_alive(framing.keep_alive);
   return response;
 }

@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "reply.h"
 
@@ -16,6 +18,8 @@ struct Framing {
   std::string request_id;   ///< the client's X-Request-Id, or one that was drawn; in every answer
   /// Whose page may read the answer (cors.h); empty: none that a browser would have to ask for.
   std::string allowed_origin = {};
+  /// More of the answer's header, on how the client stands with its limits (rate_limits.h).
+  std::vector<std::pair<std::string, std::string>> limits = {};
 };
 Framing framing_of(const HttpHeader& header, bool keep_alive);
 /// The framing of the answer to a client that has sent no header.

@@ -42,7 +42,10 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
           .max_new_tokens = std::max(options.max_tokens, 1U),
           .sampling = std::move(sampling),
           .ignore_eos = options.ignore_eos,
-          .priority = options.priority,
+          .priority = options.priority.value_or(Priority::normal),
+          .client = options.client,
+          .user = user_of(options.owner, options.user),
+          .weight = options.weight,
           .prefix_cache = runs_all ? PrefixCacheUse::disable : options.prefix_cache,
           .cache_salt = salt_of(options.owner, options.cache_salt),
           .deadline_steps = options.deadline_steps,
@@ -56,7 +59,8 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
 /// generation. However many come before the I/O thread looks, it is woken once: a token costs the
 /// loop a place in a list.
 struct Generation::Inbox {
-  explicit Inbox(const asio::any_io_executor& io) : filled(io) {
+  Inbox(const asio::any_io_executor& io, ClientTable::Permit its_permit)
+      : filled(io), permit(std::move(its_permit)) {
     filled.expires_at(asio::steady_timer::time_point::max());
   }
 
@@ -67,36 +71,58 @@ struct Generation::Inbox {
     return !std::exchange(is_awaited, true);
   }
 
+  /// On the loop's thread, likewise.
+  bool admit_one() {
+    const std::lock_guard lock(mutex);
+    ++admitted;
+    return !std::exchange(is_awaited, true);
+  }
+
   /// On the I/O thread.
   void take() {
     std::deque<Event> more;
+    std::uint32_t more_admitted = 0;
     {
       const std::lock_guard lock(mutex);
       more.swap(arrived);
+      more_admitted = std::exchange(admitted, 0);
       is_awaited = false;
     }
     if (abandoned) return;
+    if (more_admitted > 0) permit.in_batch(more_admitted);
+    for (const Event& event : more) tell_permit(event);
     events.insert(events.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
     filled.cancel();
     if (overflowed && events.size() > limit) overflowed();
   }
 
+  void tell_permit(const Event& event) {
+    std::uint32_t& known = tokens[event.index];
+    permit.generated(event.token.completion_tokens - known);
+    known = event.token.completion_tokens;
+    if (event.token.finish != FinishReason::none) permit.ended(event.token.queued.has_value());
+  }
+
   // Of both threads.
   std::mutex mutex;
-  std::deque<Event> arrived;  // does not move what it has while the other thread waits
-  bool is_awaited = false;    // take() is posted
+  std::deque<Event> arrived;   // does not move what it has while the other thread waits
+  std::uint32_t admitted = 0;  // choices that have got a place in the batch since
+  bool is_awaited = false;     // take() is posted
 
   // Of the I/O thread.
   std::vector<Event> events;
-  asio::steady_timer filled;  // never expires; cancelled to wake next()
+  std::vector<std::uint32_t> tokens;  // [choices] that have arrived
+  asio::steady_timer filled;          // never expires; cancelled to wake next()
+  ClientTable::Permit permit;
   std::size_t limit = 0;
   std::function<void()> overflowed;
   bool abandoned = false;
 };
 
-Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io)
-    : loop_(loop), inbox_(std::make_shared<Inbox>(io)) {}
+Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io,
+                       ClientTable::Permit permit)
+    : loop_(loop), inbox_(std::make_shared<Inbox>(io, std::move(permit))) {}
 
 tl::expected<void, engine::LoopError> Generation::would_start(const engine::EngineLoop& loop,
                                                               const UntokenizedRequest& request) {
@@ -107,32 +133,44 @@ tl::expected<void, engine::LoopError> Generation::would_start(const engine::Engi
 
 tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
     engine::EngineLoop& loop, const asio::any_io_executor& io, const CompletionRequest& request,
-    const TimeLimit& time_limit) {
+    const TimeLimit& time_limit, ClientTable::Permit permit) {
   const auto left = time_left(request, time_limit);
-  std::unique_ptr<Generation> generation(new Generation(loop, io));
+  const bool counts_waiting = permit.counts_waiting();
+  std::unique_ptr<Generation> generation(new Generation(loop, io, std::move(permit)));
   generation->completion_tokens_.resize(request.choices());
+  Inbox& inbox = *generation->inbox_;
+  inbox.tokens.resize(request.choices());
   for (std::size_t index = 0; index < request.choices(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const engine::TokenEvent& token) {
       if (inbox->push({index, token})) asio::post(io, [inbox] { inbox->take(); });
     };
+    std::function<void()> on_admitted;
+    if (counts_waiting) {
+      on_admitted = [inbox = generation->inbox_, io] {
+        if (inbox->admit_one()) asio::post(io, [inbox] { inbox->take(); });
+      };
+    }
     const auto choice = static_cast<std::uint32_t>(index % request.best_of);
     const auto ticket =
         loop.submit(to_engine(request, request.prompts[index / request.best_of], choice),
                     {.stop_strings = request.stop,
                      .spelt = request.spelt,
                      .time_limit = left,
-                     .arrival = time_limit.arrival},
+                     .arrival = time_limit.arrival,
+                     .on_admitted = std::move(on_admitted)},
                     sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the choices before this one
     generation->tickets_.push_back(*ticket);
     ++generation->open_;
   }
+  for (const auto& prompt : request.prompts) inbox.permit.started(prompt.size());
   return generation;
 }
 
 Generation::~Generation() {
   inbox_->abandoned = true;
   inbox_->overflowed = nullptr;
+  inbox_->permit = {};
   if (open_ == 0) return;
   // Those that have ended are no longer known to the loop, which ignores them.
   for (const engine::TicketId ticket : tickets_) loop_.cancel(ticket);

@@ -19,6 +19,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "client_table.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/openai_api.h"
 
@@ -44,10 +45,11 @@ class Generation {
   static tl::expected<void, engine::LoopError> would_start(const engine::EngineLoop& loop,
                                                            const UntokenizedRequest& request);
 
-  /// Submits all prompts of `request`, or none. Errors: those of EngineLoop::submit.
+  /// Submits all prompts of `request`, or none. The permit hears of what becomes of them, and is
+  /// given back with this object. Errors: those of EngineLoop::submit.
   static tl::expected<std::unique_ptr<Generation>, engine::LoopError> start(
       engine::EngineLoop& loop, const boost::asio::any_io_executor& io,
-      const CompletionRequest& request, const TimeLimit& time_limit);
+      const CompletionRequest& request, const TimeLimit& time_limit, ClientTable::Permit permit);
   ~Generation();
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
@@ -69,7 +71,8 @@ class Generation {
  private:
   struct Inbox;
 
-  Generation(engine::EngineLoop& loop, const boost::asio::any_io_executor& io);
+  Generation(engine::EngineLoop& loop, const boost::asio::any_io_executor& io,
+             ClientTable::Permit permit);
 
   engine::EngineLoop& loop_;
   std::vector<engine::TicketId> tickets_;

@@ -48,6 +48,12 @@ void collect_answers(From from, Series& to) {
   }
 }
 
+void collect_limited(From from, Series& to) {
+  for (std::size_t i = 0; i < from.counts.limited.size(); ++i) {
+    to.add(number(from.counts.limited[i]), {{"limit", std::string(kNames<LimitKind>[i])}});
+  }
+}
+
 /// vLLM's names of reasons; "deadline" is our own, and "repetition" one that Forge does not have.
 void collect_ends(From from, Series& to) {
   const auto ended = [&from](FinishReason reason) {
@@ -104,6 +110,10 @@ constexpr std::array kFamilies = {
         "forge:overtaken_max", Gauge, "",
         "The most overtaken of all requests that were admitted saw so many later ones go first.",
         [](From from, Series& to) { to.add(number(from.engine.overtaken_max)); }},
+    MetricFamily{"forge:requests_limited_total", Counter, "`limit` (concurrent, waiting, tokens)",
+                 "So many requests were refused with 429, since their client had as many under way "
+                 "or as many tokens in a minute as it may have.",
+                 collect_limited},
     MetricFamily{"forge:schedule_seconds", Histogram, "",
                  "The plan of a step took so long to make.",
                  [](From from, Series& to) { to.add(from.engine.schedule_time.view()); }},

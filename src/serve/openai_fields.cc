@@ -162,7 +162,7 @@ void read_stream_options(const Reading& reading) {
   options->finish();
 }
 
-void read_user(const Reading& reading) { reading.fields.text("user", ""); }
+void read_user(const Reading& reading) { reading.request.user = reading.fields.text("user", ""); }
 
 void read_safety_identifier(const Reading& reading) {
   reading.fields.text("safety_identifier", "");

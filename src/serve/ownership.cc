@@ -32,4 +32,14 @@ CacheSalt salt_of(const Owner& owner, std::string_view said) {
   return CacheSalt(number_of(owner ? 'k' : 'p', owner, said));
 }
 
+ClientId client_of(const Owner& owner, std::string_view host, std::string_view salt) {
+  if (owner) return ClientId(number_of('c', owner, ""));
+  return ClientId(number_of('a', owner, std::string(salt).append(host)));
+}
+
+UserId user_of(const Owner& owner, std::string_view said) {
+  if (said.empty()) return {};
+  return UserId(number_of(owner ? 'u' : 'v', owner, said));
+}
+
 }  // namespace forge::serve

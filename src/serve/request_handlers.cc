@@ -6,6 +6,7 @@
 #include "generation.h"
 #include "handlers.h"
 #include "ownership.h"
+#include "rate_limits.h"
 
 namespace forge::serve {
 namespace {
@@ -25,13 +26,17 @@ Answer job(RequestKind kind, const RouteCall& call, bool render_only = false) {
   if (state.phase != Phase::serving) return reply_of(engine::LoopError(engine::ShuttingDown{}));
   auto parsed = parse_request(kind, call.body, model.card);
   if (!parsed) return reply_of(parsed.error());
-  parsed->owner = call.owner;
+  const Client& client = call.client;
+  parsed->owner = client.owner;
+  parsed->client = client.id;
+  parsed->weight = client.limits.weight;
   if (is_of_tokenizer(kind)) return *std::move(parsed);
   if (const auto error = length_error(*parsed, model.card, model.loop.tokenizer())) {
     return reply_of(*error);
   }
   parsed->render_only = render_only;
   if (render_only) return *std::move(parsed);
+  if (auto refused = settle_priority(*parsed, client.limits)) return *std::move(refused);
   if (const auto error = queue_error(*parsed, model.loop.options().queue_limit)) {
     return reply_of(*error);
   }
@@ -60,7 +65,7 @@ Answer session_release(const RouteCall& call) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), value);
   if (error == std::errc() && end == id.data() + id.size() && value <= kSessionIdMax) {
-    return SessionRelease{SessionId(value), session_of(call.owner, SessionId(value))};
+    return SessionRelease{SessionId(value), session_of(call.client.owner, SessionId(value))};
   }
   return reply_of(request_error(400, in_quotes(id) +
                                          " is not the id of a session: accepted are integers "

@@ -22,6 +22,16 @@ constexpr Route probe(std::string_view path, std::string_view what, Handler hand
           .needs_model = false};
 }
 
+constexpr Route generator(std::string_view path, std::string_view what, Handler handle) {
+  return {.method = post,
+          .path = path,
+          .audience = clients,
+          .body = BodyKind::json,
+          .what = what,
+          .handle = handle,
+          .generates = true};
+}
+
 constexpr std::array kRoutes = {
     probe("/health",
           "200 if requests should come here; else 503 and why not: `loading`, `shutting_down`, "
@@ -45,12 +55,10 @@ constexpr std::array kRoutes = {
           handlers::metrics, false, true},
     Route{get, "/v1/models", clients, BodyKind::none, "a list of the one model", handlers::models},
     Route{get, "/v1/models/", clients, BodyKind::none, "its entry", handlers::model, true},
-    Route{post, "/generate", clients, BodyKind::json, "the text that goes on after a prompt",
-          handlers::generate},
-    Route{post, "/v1/completions", clients, BodyKind::json,
-          "OpenAI's completions; with `stream` Server-Sent Events", handlers::completions},
-    Route{post, "/v1/chat/completions", clients, BodyKind::json, "the same for messages",
-          handlers::chat},
+    generator("/generate", "the text that goes on after a prompt", handlers::generate),
+    generator("/v1/completions", "OpenAI's completions; with `stream` Server-Sent Events",
+              handlers::completions),
+    generator("/v1/chat/completions", "the same for messages", handlers::chat),
     Route{post, "/v1/completions/render", clients, BodyKind::json,
           "what that request would run: the tokens of its prompts; nothing runs",
           handlers::completions_render},

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <variant>
 
+#include "client_table.h"
 #include "forge/core/names.h"
 #include "forge/core/sequence.h"
 #include "forge/serve/openai_api.h"
@@ -46,7 +47,7 @@ constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON"}; }
 struct RouteCall {
   std::string_view body;
   std::string id;  ///< what follows the path, of routes that take an id
-  Owner owner;     ///< who calls
+  const Client& client;
   const ServerState& state;
 };
 using Handler = Answer (*)(const RouteCall& call);
@@ -61,6 +62,7 @@ struct Route {
   bool takes_id = false;
   bool may_be_open = false;  ///< for everyone with HttpOptions::metrics_open
   bool needs_model = true;   ///< 503 until it is there
+  bool generates = false;    ///< within the client's limits (rate_limits.h)
 };
 
 std::span<const Route> routes();

@@ -153,7 +153,7 @@ std::optional<Reply> refuse_header(const HttpHeader& header) {
   return route->body == BodyKind::json ? refuse_body_kind(header) : std::nullopt;
 }
 
-Answer route(const HttpRequest& request, const Owner& owner, const ServerState& state) {
+Answer route(const HttpRequest& request, const Client& client, const ServerState& state) {
   if (request.method() == http::verb::options && request.target() == "*") {
     return Reply{.headers = {{http::field::allow, kMethods}}};
   }
@@ -166,7 +166,7 @@ Answer route(const HttpRequest& request, const Owner& owner, const ServerState& 
   if (found.needs_model && !state.served) return still_loading();
   return found.handle({.body = request.body(),
                        .id = percent_decoded(path.substr(found.path.size())),
-                       .owner = owner,
+                       .client = client,
                        .state = state});
 }
 

@@ -30,7 +30,7 @@ Audience audience_of(const HttpHeader& header, const HttpOptions& options);
 /// Whether the request is for a route that is for everyone, and will not be refused.
 bool is_for_everyone(const HttpHeader& header, const HttpOptions& options);
 
-Answer route(const HttpRequest& request, const Owner& owner, const ServerState& state);
+Answer route(const HttpRequest& request, const Client& client, const ServerState& state);
 
 Reply session_released(SessionId session, bool known);
 Reply cache_cleared();

@@ -18,6 +18,7 @@
 #include <span>
 #include <tuple>
 
+#include "client_table.h"
 #include "forge/engine/metrics.h"
 #include "forge/serve/openai_api.h"
 #include "http_types.h"
@@ -43,7 +44,12 @@ struct ServeCounts {
   engine::Histogram<kChoicesEdges> choices;                ///< asked for
   engine::EngineMetrics::TokensOfRequests longest_choice;  ///< in tokens
 
+  /// Refused for a limit of their client with 429, by LimitKind.
+  std::array<std::uint64_t, kNames<LimitKind>.size()> limited{};
+
   void add_answer(const Asked& asked, unsigned status);
+
+  void add_limited(LimitKind kind) { ++limited[static_cast<std::size_t>(kind)]; }
 
   /// `tokens`: of each choice, as CompletionRequest numbers them.
   void add_request(const CompletionRequest& request, std::span<const std::uint32_t> tokens);

@@ -5,14 +5,17 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "asio_types.h"
 #include "chat_sessions.h"
+#include "client_table.h"
 #include "connection_table.h"
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
 #include "forge/serve/tls_certificate.h"
 #include "progress_watch.h"
+#include "random_id.h"
 #include "serve_counts.h"
 #include "socket_file.h"
 #include "tokenizer_worker.h"
@@ -57,6 +60,8 @@ struct ServerState {
   std::optional<SocketFile> socket_file;      // of a Unix socket
   std::optional<ApiKeys> keys;                // nothing: no key is asked for
   std::optional<TlsCertificate> certificate;  // of connections to come; nothing: no TLS
+  const std::string host_salt = random_id();  // of the numbers of clients without keys
+  ClientTable clients;
   ConnectionTable connections;
   ServeCounts counts;
   asio::steady_timer time_to_look;  // at the model's progress

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rate_limits.h"
 #include "serve/test_server.h"
 
 namespace forge::test {
@@ -92,7 +93,8 @@ TEST(HttpCors, every_answer_to_an_allowed_origin_may_be_read) {
         asked(with_keys, "GET", "/v1/models", from_ours)}) {
     EXPECT_EQ(allowed_in(response), kOurs) << response.status;
     EXPECT_EQ(response.header("Vary"), "Origin");
-    EXPECT_EQ(response.header("Access-Control-Expose-Headers"), "Retry-After, X-Request-Id");
+    EXPECT_EQ(response.header("Access-Control-Expose-Headers"),
+              "Retry-After, X-Request-Id, " + std::string(serve::kLimitHeaderNames));
     EXPECT_EQ(response.header("Access-Control-Allow-Credentials"), "");
   }
 }

@@ -53,6 +53,7 @@ std::vector<Row> expected_families() {
       {"forge:last_step_age_seconds", "gauge"},
       {"forge:memory_bytes", "gauge", {"memory", "use"}},
       {"forge:overtaken_max", "gauge"},
+      {"forge:requests_limited_total", "counter", {"limit"}},
       {"forge:schedule_seconds", "histogram", {}, kStepEdges},
       {"forge:sessions", "gauge"},
       {"forge:spec_acceptance_alarm", "gauge"},

@@ -116,6 +116,7 @@ TEST(OpenAiRequest, forges_own_fields_are_read) {
   EXPECT_EQ(request.deadline_steps, 100U);
   EXPECT_TRUE(request.ignore_eos);
   EXPECT_EQ(parse({{"priority", "low"}}).priority, Priority::low);
+  EXPECT_EQ(parse({}).priority, std::nullopt) << "it is for the client's limits to say";
   EXPECT_EQ(parse({{"prefix_cache", "disable"}}).prefix_cache, PrefixCacheUse::disable);
   EXPECT_EQ(parse({{"session", INT64_MAX}}).session, SessionId(kSessionIdMax));
   EXPECT_EQ(parse({{"session", 0}}).session, SessionId(0));

@@ -30,6 +30,26 @@ TEST(Ownership, whatever_differs_has_another_number_and_equals_have_one) {
   }
 }
 
+TEST(Ownership, a_client_is_its_key_or_else_its_host_under_the_servers_salt) {
+  EXPECT_EQ(client_of(kAlice, "10.0.0.1", "x"), client_of(kAlice, "10.0.0.2", "y"));
+  EXPECT_EQ(client_of({}, "10.0.0.1", "x"), client_of({}, "10.0.0.1", "x"));
+  const std::set<ClientId> all = {client_of(kAlice, "", ""),      client_of(kBob, "", ""),
+                                  client_of({}, "", "x"),         client_of({}, "10.0.0.1", "x"),
+                                  client_of({}, "10.0.0.2", "x"), client_of({}, "10.0.0.1", "y")};
+  EXPECT_EQ(all.size(), 6U);
+  EXPECT_FALSE(all.contains(ClientId())) << "that of all who name none";
+}
+
+TEST(Ownership, a_user_is_one_of_its_client_and_whoever_names_none_is_one) {
+  for (const Owner& owner : {Owner(), Owner(kAlice), Owner(kBob)}) {
+    EXPECT_EQ(user_of(owner, ""), UserId());
+    EXPECT_EQ(user_of(owner, "eve"), user_of(owner, "eve"));
+  }
+  const std::set<UserId> all = {user_of({}, "eve"), user_of(kAlice, "eve"), user_of(kBob, "eve"),
+                                user_of(kBob, "Eve")};
+  EXPECT_EQ(all.size(), 4U);
+}
+
 // A salt is in traces: it stays what it is from version to version.
 TEST(Ownership, a_salt_is_the_beginning_of_a_sha_256) {
   EXPECT_EQ(salt_of({}, "x").value, 0x6ee2cc105a677431U);

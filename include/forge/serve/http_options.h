@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "forge/serve/client_limits.h"
 #include "forge/serve/cors_origins.h"
 #include "forge/serve/request_record.h"
 
@@ -46,7 +47,8 @@ struct HttpOptions {
   /// Connections served at a time.
   std::size_t max_connections = 512;
   ChatSessionLimits chat_sessions;
-  CorsOrigins cors_origins;  ///< sites whose pages may ask and read the answers
+  ClientLimits client_limits;  ///< of each client, but for what the line of its key says
+  CorsOrigins cors_origins;    ///< sites whose pages may ask and read the answers
   /// Listen where others than this machine can connect, although without keys anybody may ask, and
   /// without TLS what they send and get can be read on its way.
   bool insecure = false;

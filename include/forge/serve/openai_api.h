@@ -111,10 +111,14 @@ struct CompletionOptions {
   bool stream = false;
   bool include_usage = false;     ///< in an event at the end of a stream
   bool continuous_usage = false;  ///< in each event
-  Priority priority = Priority::normal;
+  /// Nothing: normal, or the highest that the client may ask for, if that is lower.
+  std::optional<Priority> priority;
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
   std::string cache_salt;  ///< what requests that share prefixes have in common; may be empty
-  Owner owner;             ///< whose sessions and prefixes are meant
+  Owner owner;             ///< whose sessions, prefixes and users are meant
+  ClientId client;         ///< whose share of the machine they have, of weight `weight`
+  std::uint32_t weight = 1;
+  std::string user;  ///< for whom the client asks; may be empty
   /// As the client calls it; with one prompt. Of chat: its `messages` are what comes next.
   std::optional<SessionId> session;
   std::optional<std::chrono::milliseconds> time_limit;
