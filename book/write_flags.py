@@ -90,7 +90,8 @@ def cells(head, words):
         default = "required"
     if environment:
         default += f", or `{environment[1]}` of the environment"
-    return [f"`{flag}`", accepted(kind), default, words]
+    names = ", ".join(f"`{name}`" for name in flag.split(","))
+    return [names, accepted(kind), default, words]
 
 
 def row(head, words):

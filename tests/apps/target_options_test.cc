@@ -42,6 +42,10 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
   EXPECT_EQ(options.executor.draft_layers, 3) << "half of the layers unless given";
 }
 
+TEST(TargetOptions, the_size_of_the_batch_has_the_name_that_other_servers_have_for_it) {
+  EXPECT_EQ(parsed({"--max-concurrent", "3"}).value().scheduler.batch.max_batch_size, 3U);
+}
+
 TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
   const auto options =
       parsed({"--num-host-blocks",     "11",   "--max-batch-tokens", "100",

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "flag_choice.h"
 #include "flag_range.h"
 #include "forge/serve/address.h"
 #include "forge/serve/api_keys.h"
@@ -127,11 +128,11 @@ void add_cors(CLI::App& app, serve::CorsOrigins& origins) {
 }
 
 void add_access(CLI::App& app, InferOptions& options) {
-  app.add_option(
-         "--api-key-file", options.api_key_file,
-         "Keys that clients must send (Authorization: Bearer KEY), a line NAME:CLASS:SHA256 "
-         "each; read again on SIGHUP. Without it anybody may ask, and operators from this "
-         "machine")
+  app.add_option("--api-key-file", options.api_key_file,
+                 "Keys that clients must send (Authorization: Bearer KEY), a line "
+                 "NAME:CLASS:SHA256[:SETTINGS] each; read again on SIGHUP. Without it anybody may "
+                 "ask, and operators from this "
+                 "machine")
       ->type_name("FILE")
       ->group(kAccess);
   add_make_key(app);
@@ -242,6 +243,31 @@ void add_chat_session_limits(CLI::App& app, serve::ChatSessionLimits& limits) {
               "Seconds after which the messages of a session without a request are forgotten");
 }
 
+void add_client_limits(CLI::App& app, serve::ClientLimits& limits) {
+  const auto add = [&app](const char* flag, std::uint32_t& value, const IntegerRange& range,
+                          const char* help) {
+    app.add_option(flag, value, help)
+        ->capture_default_str()
+        ->check(CLI::Range(static_cast<std::uint32_t>(range.lowest),
+                           static_cast<std::uint32_t>(range.highest)))
+        ->group(kLimits);
+  };
+  add("--client-concurrent", limits.concurrent, serve::ClientLimits::kRequests,
+      "Requests of a client (a key, or without keys an address) that may run or wait at a time, "
+      "each prompt and each choice one; further ones get 429; 0 is no limit. As the next three, "
+      "for "
+      "keys whose line does not say otherwise");
+  add("--client-waiting", limits.waiting, serve::ClientLimits::kRequests,
+      "Requests of a client that may wait for their first place in the batch; further ones get "
+      "429; 0 is no limit");
+  add("--client-tokens-per-minute", limits.tokens_per_minute, serve::ClientLimits::kTokensPerMinute,
+      "Tokens of prompts and answers that a client may have in a minute; beyond it 429; 0 is no "
+      "limit");
+  add_choice(app, "--max-priority", limits.priority_max,
+             "The highest priority that a client may ask for; above it 403")
+      ->group(kLimits);
+}
+
 void add_limits(CLI::App& app, serve::HttpOptions& http) {
   app.add_option("--max-connections", http.max_connections,
                  "Connections that are served at a time; a further one takes the place of the one "
@@ -259,6 +285,7 @@ void add_limits(CLI::App& app, serve::HttpOptions& http) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kLimits);
+  add_client_limits(app, http.client_limits);
   add_chat_session_limits(app, http.chat_sessions);
   add_seconds(app, "--header-timeout-s", http.header_timeout,
               "Seconds in which the header of a request must have arrived; slower ones get 408");

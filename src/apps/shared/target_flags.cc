@@ -35,8 +35,8 @@ void add_batch_flags(CLI::App& app, SchedulerConfig& config) {
       ->group(group);
   add(app, "--block-size", config.cache.block_size, CacheShape::kBlockSize, "Tokens of a block")
       ->group(group);
-  add(app, "--max-batch-size", config.batch.max_batch_size, BatchLimits::kMaxBatchSize,
-      "Most sequences that run in one step")
+  add(app, "--max-batch-size,--max-concurrent", config.batch.max_batch_size,
+      BatchLimits::kMaxBatchSize, "Most sequences that run in one step")
       ->group(group);
   add(app, "--max-batch-tokens", config.batch.max_batch_tokens, BatchLimits::kMaxBatchTokens,
       "Most tokens of one step, drafts included; at least --max-batch-size")
