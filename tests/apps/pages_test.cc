@@ -23,6 +23,11 @@ const std::vector<Wildcard> kWildcards = {
     // An answer's id, and when it was made.
     {std::regex(R"x("id":"cmpl-[0-9a-f]{32}")x"), R"("id":"cmpl-<id>")"},
     {std::regex(R"("created":[0-9]+)"), R"("created":<s>)"},
+    // What has come back of a minute's tokens since the command before.
+    {std::regex("^(x-ratelimit-remaining-tokens: )[0-9]+$"), "$1<n>"},
+    {std::regex("^((?:x-ratelimit-reset-tokens|Retry-After): )[0-9]+"), "$1<n>"},
+    {std::regex("(for this client: )[0-9]+( are left, 81 are asked for; try again in )[0-9]+"),
+     "$1<n>$2<n>"},
     // How many cores this machine has.
     {std::regex("(tokens, )[0-9]+ threads$"), "$1<n> threads"},
     // forge-bench: tokens a second, latencies, seconds.
@@ -108,6 +113,10 @@ const std::vector<Case> kCases = {
      .claims = {{"Tools", ""}},
      .tools = {"curl", "jq"}},
     {.name = "fields", .page = "book/serving.md", .claims = {{"Fields", ""}}, .tools = {"curl"}},
+    {.name = "limits",
+     .page = "book/serving.md",
+     .claims = {{"Shares and limits", ""}},
+     .tools = {"curl"}},
     {.name = "metrics", .page = "book/serving.md", .claims = {{"Metrics", ""}}, .tools = {"curl"}},
     {.name = "model_from_a_file",
      .page = "book/serving.md",
