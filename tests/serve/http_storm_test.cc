@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <string>
 #include <thread>
@@ -28,8 +29,24 @@ void leave(HttpClient& client, bool rudely) {
   }
 }
 
+/// Limits that nobody meets, whose counts are kept.
+constexpr serve::ClientLimits kAmple{
+    .concurrent = 1'000'000, .waiting = 1'000'000, .tokens_per_minute = 1'000'000'000};
+
+/// True once no request counts any more; false if that is not so within a minute.
+bool eventually_nothing_counts(std::uint16_t port) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  std::string left;
+  while (left != "1000000" && std::chrono::steady_clock::now() < deadline) {
+    left = HttpClient(port)
+               .post("/v1/completions", json::object())
+               .header("x-ratelimit-remaining-requests");
+  }
+  return left == "1000000";
+}
+
 TEST(HttpStorm, a_client_may_leave_after_any_byte_of_its_request) {
-  TestServer server;
+  TestServer server({.http = {.client_limits = kAmple}});
   const std::string request = HttpClient::text("/v1/completions", stream("x", 3));
   for (std::size_t sent = 0; sent <= request.size(); ++sent) {
     HttpClient client(server.port());
@@ -37,11 +54,12 @@ TEST(HttpStorm, a_client_may_leave_after_any_byte_of_its_request) {
     leave(client, sent % 2 == 0);
   }
   EXPECT_TRUE(server->eventually_idle());
+  EXPECT_TRUE(eventually_nothing_counts(server.port()));
   EXPECT_EQ(HttpClient(server.port()).get("/healthz").status, 200U);
 }
 
 TEST(HttpStorm, a_client_may_leave_after_any_byte_of_its_answer) {
-  TestServer server;
+  TestServer server({.http = {.client_limits = kAmple}});
   const std::string request =
       HttpClient::text("POST", "/v1/completions", stream("x", 3).dump(), {{"Connection", "close"}});
   const std::size_t answer_bytes = [&] {
@@ -56,6 +74,7 @@ TEST(HttpStorm, a_client_may_leave_after_any_byte_of_its_answer) {
     leave(client, read % 2 == 0);
   }
   EXPECT_TRUE(server->eventually_idle());
+  EXPECT_TRUE(eventually_nothing_counts(server.port()));
   EXPECT_EQ(HttpClient(server.port()).get("/healthz").status, 200U);
 }
 
@@ -184,7 +203,7 @@ TEST(HttpStorm, answers_are_those_of_a_quiet_server_and_nothing_is_left) {
   TestServer server(
       {.scheduler = {.cache = {.num_blocks = 48, .block_size = 4, .num_host_blocks = 16},
                      .batch = {.max_batch_size = 6}},
-       .http = {.max_connections = 64}});
+       .http = {.max_connections = 64, .client_limits = kAmple}});
   server.executor.drafts = 2;
   std::vector<StormClient> clients;
   for (unsigned i = 0; i < kClients; ++i) clients.emplace_back(server.port(), 100 + i);
@@ -201,6 +220,7 @@ TEST(HttpStorm, answers_are_those_of_a_quiet_server_and_nothing_is_left) {
     client.read();
   }
   EXPECT_TRUE(server->eventually_idle());
+  EXPECT_TRUE(eventually_nothing_counts(server.port()));
 }
 
 }  // namespace
