@@ -30,14 +30,35 @@ void print_device(const runtime::Target& target) {
   print_library(target.library(), std::cerr);
 }
 
+/// ", 2 requests at a time for a client": what is limited, and nothing where nothing is.
+std::string limits_text(const InferOptions& options) {
+  const serve::ClientLimits& limits = options.http.client_limits;
+  std::string text;
+  const auto add = [&](std::uint64_t limit, const std::string& what) {
+    if (limit > 0) text += ", " + std::to_string(limit) + what;
+  };
+  add(limits.concurrent, " requests at a time for a client");
+  add(limits.waiting, " waiting for a client");
+  add(limits.tokens_per_minute, " tokens a minute for a client");
+  const std::uint32_t pressure = options.target.scheduler.memory_pressure;
+  if (pressure < SchedulerConfig::kMemoryPressure.highest) {
+    text += ", memory pressure at " + std::to_string(pressure) + "%";
+  }
+  return text;
+}
+
 }  // namespace
 
-void print_model(Runtime& runtime) {
+void print_model(Runtime& runtime, const InferOptions& options) {
   const runtime::LoadedModel& model = runtime.model();
-  const CacheShape& cache = runtime.options().scheduler.cache;
-  std::cerr << model.name() << ": " << runtime::bytes_text(model.weights().bytes())
-            << " of weights, KV cache of " << std::uint64_t{cache.num_blocks} * cache.block_size
-            << " tokens, " << model.threads().threads() << " threads"
+  const SchedulerConfig& scheduler = runtime.options().scheduler;
+  const CacheShape& cache = scheduler.cache;
+  std::cerr << model.name() << " on " << name_of(runtime.options().kind) << ": "
+            << runtime::bytes_text(model.weights().bytes()) << " of weights, KV cache of "
+            << std::uint64_t{cache.num_blocks} * cache.block_size << " tokens, prefix cache "
+            << name_of(scheduler.prefix_cache) << ", " << scheduler.batch.max_batch_size
+            << " requests at a time, " << options.loop.queue_limit << " waiting"
+            << limits_text(options) << ", " << model.threads().threads() << " threads"
             << (model.has_tokenizer() ? "" : ", no tokenizer: a token is a byte") << '\n';
   if (is_gpu(runtime.options().kind)) print_device(runtime.target());
   print_notes(model);

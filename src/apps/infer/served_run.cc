@@ -33,7 +33,7 @@ class ModelRun : public ServedRun {
     if (options.profile.on) {
       run->profile_.profile.set_limits(linear::measure_limits(runtime.model().threads()));
     }
-    if (runtime.options().source.is_file()) print_model(runtime);
+    print_model(runtime, options);
     if (auto begun = run->begin_trace(); !begun) return tl::unexpected(std::move(begun.error()));
     return run;
   }
