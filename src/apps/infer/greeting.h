@@ -13,8 +13,8 @@ namespace forge::apps {
 /// "http://127.0.0.1:8080", "unix:/run/forge/http.sock".
 std::string place_of(const serve::Address& address, const InferOptions& options);
 
-/// A line that says what runs where, and within which limits; then what memory it took, and what was
-/// assumed of a file.
+/// A line that says what runs where, and within which limits; then what memory it took, and what
+/// was assumed of a file.
 void print_model(Runtime& runtime, const InferOptions& options);
 
 /// The line "listening on ..." and a request to try.

@@ -71,10 +71,8 @@ class Commands : public Subcommands {
     CLI::App* const why =
         add_for_file("why", "Say why a step was decided so, or what became of a sequence and why",
                      [this] { return run_why(file_, why_); });
-    CLI::Option_group* const about = why->add_option_group("What");
-    about->add_option("--at", why_.step, "The step");
-    about->add_option("--seq", why_.seq, "The sequence");
-    about->require_option(1);
+    why->add_option("--at", why_.step, "The step; this or --seq");
+    why->add_option("--seq", why_.seq, "The sequence; this or --at");
     CLI::App* const stats = add_for_file("stats", "Print what the run did, in numbers",
                                          [this] { return run_stats(file_, as_json_); });
     stats->add_flag("--json", as_json_, "Print them as JSON");

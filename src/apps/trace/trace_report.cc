@@ -23,6 +23,9 @@ int run_show(const TraceArgument& file, const trace::StepRange& range) {
 }
 
 int run_why(const TraceArgument& file, const WhyOptions& options) {
+  if (options.step.has_value() == options.seq.has_value()) {
+    return unusable("why: give --at STEP or --seq SEQ, one of the two");
+  }
   InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
   if (options.seq) {
