@@ -111,9 +111,10 @@ def faults_of_page(name, page, helps):
         parts[part.partition("\n")[0]] = part
     for command, text in helps.items():
         spelled = (begin + parts.get(command, "")).replace("\\-", "-")
-        explained = set(re.findall(r"^\.TP\n\\fB(\S+)\\fR", spelled, re.M))
-        for flag in re.findall(r"^  (-\S+|[A-Z]+(?= TEXT))", text, re.M):
-            if flag not in explained:
+        heads = re.findall(r"^\.TP\n((?:(?:, )?\\fB\S+\\fR)+)", spelled, re.M)
+        explained = {name for head in heads for name in re.findall(r"\\fB(\S+)\\fR", head)}
+        for flags in re.findall(r"^  (-\S+|[A-Z]+(?= TEXT))", text, re.M):
+            for flag in set(flags.split(",")) - explained:
                 yield f"{name} lacks {flag} of '{command or 'the program'}'"
 
 

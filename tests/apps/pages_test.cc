@@ -29,7 +29,7 @@ const std::vector<Wildcard> kWildcards = {
     {std::regex("(for this client: )[0-9]+( are left, 81 are asked for; try again in )[0-9]+"),
      "$1<n>$2<n>"},
     // How many cores this machine has.
-    {std::regex("(tokens, )[0-9]+ threads$"), "$1<n> threads"},
+    {std::regex("(of weights, .*, )[0-9]+ threads$"), "$1<n> threads"},
     // forge-bench: tokens a second, latencies, seconds.
     {std::regex("^((?:sequential|continuous|speculative) +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+% +[0-9]+)"
                 " +[0-9]+( +[0-9]+ +[0-9]+) +[0-9]+/[0-9]+ +(-|[0-9.]+%)$"),
