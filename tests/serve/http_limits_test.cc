@@ -142,6 +142,29 @@ TEST_F(HttpLimits, all_prompts_and_choices_of_a_body_are_of_one_client_and_user)
   EXPECT_NE(all[0].user, UserId());
 }
 
+TEST_F(HttpLimits, a_client_with_one_request_has_the_turn_after_one_of_another_with_many) {
+  Askers askers;
+  TestServer server({.scheduler = {.batch = {.max_batch_size = 1}},
+                     .next_token = askers.next_token(),
+                     .keys = keys_with("")});
+  server.executor.allow_only(0);
+  HttpClient many(server.port());
+  send(many, with(completion("", 3), "prompt", {"a", "b", "c", "d", "e", "f"}), alice().key);
+  ASSERT_TRUE(
+      server->eventually([](const engine::EngineStatus& s) { return s.running + s.waiting == 6; }));
+  HttpClient one(server.port());
+  send(one, completion("x", 3), bob().key);
+  ASSERT_TRUE(
+      server->eventually([](const engine::EngineStatus& s) { return s.running + s.waiting == 7; }));
+  server.executor.release();
+  EXPECT_EQ(one.read().status, 200U);
+  EXPECT_EQ(many.read().status, 200U);
+  const std::vector<Request> order = askers.take();
+  ASSERT_EQ(order.size(), 7U);
+  EXPECT_NE(order[1].client, order[0].client);
+  EXPECT_EQ(order[2].client, order[0].client);
+}
+
 TEST_F(HttpLimits, a_priority_above_what_a_key_may_ask_for_is_refused) {
   const TestServer server({.http = {.client_limits = {.priority_max = Priority::normal}},
                            .keys = keys_with(":priority=high")});

@@ -56,6 +56,23 @@ TEST(HttpLoad, a_full_queue_is_503_with_retry_after) {
   EXPECT_EQ(refused.post("/v1/completions", completion("c", 3)).status, 200U);
 }
 
+TEST(HttpLoad, memory_under_pressure_is_503_with_retry_after_where_it_is_to_be) {
+  TestServer server({.scheduler = {.cache = {.num_blocks = 64}, .memory_pressure = 1},
+                     .refuse_under_pressure = true});
+  server.executor.allow_only(1);
+  HttpClient running(server.port());
+  running.send(HttpClient::text("/v1/completions", completion("a", 3)));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }));
+  HttpClient refused(server.port());
+  const auto response = refused.post("/v1/completions", completion("c", 3));
+  EXPECT_EQ(response.status, 503U);
+  EXPECT_EQ(response.header("Retry-After"), "1");
+  EXPECT_EQ(response.json()["error"]["code"], "memory_pressure");
+  server.executor.release();
+  EXPECT_EQ(running.read().status, 200U);
+  EXPECT_EQ(refused.post("/v1/completions", completion("c", 3)).status, 200U);
+}
+
 TEST(HttpLoad, a_flood_is_answered_request_by_request) {
   TestServer server(
       {.scheduler = {.cache = {.num_blocks = 32, .block_size = 4}, .batch = {.max_batch_size = 4}},

@@ -28,6 +28,7 @@ struct RunningServer::Parts {
       : engine(options.scheduler, executor),
         loop(engine, options.tokenizer != nullptr ? *options.tokenizer : bytes,
              engine::EngineLoop::Options{.queue_limit = options.queue_limit,
+                                         .refuse_under_pressure = options.refuse_under_pressure,
                                          .acceptance = options.acceptance}),
         server(io, options.http),
         place(server.listen(options.address).value().port, options.address.path,

@@ -24,6 +24,7 @@ struct TestServerOptions {
   SchedulerConfig scheduler{.cache = {.num_blocks = 512, .block_size = 16},
                             .batch = {.max_batch_size = 16}};
   std::size_t queue_limit = 256;
+  bool refuse_under_pressure = false;
   serve::HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   NextToken next_token = letter_at;
   std::string model_id = "fake";
