@@ -64,6 +64,7 @@ std::string reply_bytes(const Reply& reply, const Framing& framing) {
   const bool has_content = reply.status != 204;  // RFC 9110, section 8.6: no Content-Length either
   if (has_content) response.set(http::field::content_type, "application/json");
   for (const auto& [field, value] : reply.headers) response.set(field, value);
+  for (const auto& [name, value] : reply.named_headers) response.set(name, value);
   if (has_content) response.content_length(reply.body.size());
   return text_of(response) + (framing.head_only ? "" : reply.body);
 }

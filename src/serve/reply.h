@@ -1,4 +1,4 @@
-// Reply: a whole answer: JSON, but for its framing ready to be sent.
+// Reply: a whole answer: JSON unless a header says otherwise, but for its framing ready to be sent.
 #pragma once
 
 #include <string>
@@ -15,6 +15,8 @@ struct Reply {
   unsigned status = 200;
   std::string body;
   std::vector<std::pair<http::field, std::string>> headers = {};
+  /// Those that http::field has no name for.
+  std::vector<std::pair<std::string, std::string>> named_headers = {};
 };
 
 Reply reply_of(const ApiError& error);
