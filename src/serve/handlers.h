@@ -7,6 +7,9 @@
 
 namespace forge::serve::handlers {
 
+/// The page for people (page.h).
+Answer page(const RouteCall& call);
+
 // For probes (health.h).
 Answer ready(const RouteCall& call);
 Answer live(const RouteCall& call);

@@ -12,7 +12,7 @@ using enum Method;
 using enum Audience;
 
 /// What is answered whatever the server does.
-constexpr Route probe(std::string_view path, std::string_view what, Handler handle) {
+constexpr Route always(std::string_view path, std::string_view what, Handler handle) {
   return {.method = get,
           .path = path,
           .audience = everyone,
@@ -33,16 +33,18 @@ constexpr Route generator(std::string_view path, std::string_view what, Handler 
 }
 
 constexpr std::array kRoutes = {
-    probe("/health",
-          "200 if requests should come here; else 503 and why not: `loading`, `shutting_down`, "
-          "`stalled` (there is work, and it does not get on), `target_lost`",
-          handlers::ready),
-    probe("/healthz", "the same", handlers::ready),
-    probe("/health/ready", "the same", handlers::ready),
-    probe("/health/live", "200, or 503 if only a new start can help: `stalled`, `target_lost`",
-          handlers::live),
-    probe("/ping", "the same, for SageMaker", handlers::ready),
-    probe("/version", "the version of the server", handlers::version),
+    always("/", "a page to try the model in a browser ([serving.md](serving.md#the-page))",
+           handlers::page),
+    always("/health",
+           "200 if requests should come here; else 503 and why not: `loading`, `shutting_down`, "
+           "`stalled` (there is work, and it does not get on), `target_lost`",
+           handlers::ready),
+    always("/healthz", "the same", handlers::ready),
+    always("/health/ready", "the same", handlers::ready),
+    always("/health/live", "200, or 503 if only a new start can help: `stalled`, `target_lost`",
+           handlers::live),
+    always("/ping", "the same, for SageMaker", handlers::ready),
+    always("/version", "the version of the server", handlers::version),
     Route{get, "/load", clients, BodyKind::none, "how many requests wait or run, as of vLLM",
           handlers::load},
     Route{get, "/props", clients, BodyKind::none,

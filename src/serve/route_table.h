@@ -34,7 +34,7 @@ constexpr Names<Method> names_of(Method) { return {"GET", "POST", "DELETE"}; }
 
 /// Whom a route is for.
 enum class Audience {
-  everyone,   ///< probes; answered even when every place is taken
+  everyone,   ///< probes and the page; answered even when every place is taken
   clients,    ///< who asks the model: their own requests and sessions
   operators,  ///< who runs the server: what it does and keeps for all
 };
