@@ -40,6 +40,10 @@ TEST_F(CertificatePrograms, a_certificate_is_read_again_on_a_hangup) {
   write(test::make_certificate("first"));
   ServerProcess server(flags());
   EXPECT_NE(server.said().find("listening on https://127.0.0.1:"), std::string::npos);
+  EXPECT_NE(
+      server.said().find("\nopen https://127.0.0.1:" + std::to_string(server.port()) + "/ in"),
+      std::string::npos)
+      << server.said();
   EXPECT_EQ(name_at(server), "first");
 
   write(test::make_certificate("second"));
@@ -92,6 +96,7 @@ TEST_F(SocketPrograms, a_server_at_a_unix_socket_says_how_it_is_asked) {
   ChildProcess server({FORGE_INFER, "--addr", "unix:" + path("socket")});
   ASSERT_TRUE(server.says("max_tokens\": 64}'\n")) << server.said();
   EXPECT_NE(server.said().find("listening on unix:" + path("socket") + "\n"), std::string::npos);
+  EXPECT_EQ(server.said().find("in a browser"), std::string::npos) << "no browser can";
   EXPECT_NE(server.said().find("curl --unix-socket '" + path("socket") +
                                "' 'http://localhost/v1/completions'"),
             std::string::npos)

@@ -72,10 +72,11 @@ void print_welcome(const serve::Address& address, const std::string& model_id,
                    const InferOptions& options) {
   const bool knows_words = model_id == runtime::kBuiltinModel;
   const bool needs_key = !options.api_key_file.empty();
-  std::cout << "listening on " << place_of(address, options) << "\n\n"
-            << "curl " << (address.is_unix() ? "--unix-socket '" + address.path + "' " : "") << "'"
-            << url_of(address, options)
-            << "/v1/completions' -H 'Content-Type: application/json' \\\n"
+  const std::string url = url_of(address, options);
+  std::cout << "listening on " << place_of(address, options) << '\n';
+  if (!address.is_unix()) std::cout << "open " << url << "/ in a browser, or ask:\n";
+  std::cout << "\ncurl " << (address.is_unix() ? "--unix-socket '" + address.path + "' " : "")
+            << "'" << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
             << (needs_key ? "  -H 'Authorization: Bearer KEY' \\\n" : "") << "  -d '{\"model\": \""
             << model_id << "\", \"prompt\": \""
             << (knows_words ? "What is a slice?" : "Once upon a time")

@@ -17,7 +17,7 @@ std::string place_of(const serve::Address& address, const InferOptions& options)
 /// was assumed of a file.
 void print_model(Runtime& runtime, const InferOptions& options);
 
-/// The line "listening on ..." and a request to try.
+/// The line "listening on ...", the address of the page, and a request to try.
 void print_welcome(const serve::Address& address, const std::string& model_id,
                    const InferOptions& options);
 
