@@ -147,6 +147,19 @@ void add_access(CLI::App& app, InferOptions& options) {
       ->group(kAccess);
 }
 
+/// What it says of itself, and ends.
+void add_pages(CLI::App& app) {
+  app.set_version_flag("--version", version_text("forge-infer"),
+                       "Print the version, how it was built and its targets, and end")
+      ->group(kServer);
+  add_page(app, "--list-routes", serve::routes_page,
+           "Print every route that the server answers, as a page, and end");
+  add_page(app, "--list-metrics", serve::metrics_page,
+           "Print every metric of GET /metrics, as a page, and end");
+  add_page(app, "--list-fields", serve::request_fields_page,
+           "Print every field that a request may have, as a page, and end");
+}
+
 void add_server(CLI::App& app, InferOptions& options) {
   app.add_option(
          "--addr", options.addr,
@@ -169,15 +182,7 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->group(kServer);
   add_acceptance_band(app, options.loop.acceptance)->group(kServer);
   add_chat_template(app, options.target.source)->group(kServer);
-  app.set_version_flag("--version", version_text("forge-infer"),
-                       "Print the version, how it was built and its targets, and end")
-      ->group(kServer);
-  add_page(app, "--list-routes", serve::routes_page,
-           "Print every route that the server answers, as a page, and end");
-  add_page(app, "--list-metrics", serve::metrics_page,
-           "Print every metric of GET /metrics, as a page, and end");
-  add_page(app, "--list-fields", serve::request_fields_page,
-           "Print every field that a request may have, as a page, and end");
+  add_pages(app);
   const auto set_request_timeout = [&options](const double& seconds) {
     if (seconds > 0) {
       options.http.request_timeout =
