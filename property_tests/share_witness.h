@@ -4,20 +4,22 @@
 //
 //   what each of them had begun at a time (the most so far)      counters grow by what has begun
 //   + one token for each that began to wait since the one that   the floor rose by as much
-//     has waited for longer began to, or took a turn
+//     has waited for longer did
 //
-// The same of the users of each client. It knows nothing of counters and floors.
+// The same of the users of each client. What a token counts by weight is served_by (policy.h); of
+// counters and floors it knows nothing.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "forge/core/digest.h"
+#include "forge/core/policy.h"
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 
@@ -53,9 +55,10 @@ class ShareWitness {
       Sequence& s = all_.at(slice.seq);
       if (s.waits) admit(s);
       const std::uint32_t end = std::max(s.paid, slice.first + slice.count - slice.drafts);
-      const double tokens = end - std::exchange(s.paid, end);
-      if (auto violation = clients_.serve(s.client.value, tokens / s.weight)) return violation;
-      if (auto violation = users_[s.client].serve(s.user.value, tokens)) return violation;
+      const std::uint32_t tokens = end - std::exchange(s.paid, end);
+      const std::int64_t by_weight = count(tokens, s.weight);
+      if (auto violation = clients_.serve(s.client.value, by_weight)) return violation;
+      if (auto violation = users_[s.client].serve(s.user.value, count(tokens, 1))) return violation;
     }
     return std::nullopt;
   }
@@ -79,7 +82,11 @@ class ShareWitness {
     bool has_begun = false;
   };
 
-  /// Tokens are by weight.
+  static std::int64_t count(std::uint32_t tokens, std::uint32_t weight) {
+    return static_cast<std::int64_t>(served_by(tokens, weight));
+  }
+
+  /// Counts are those of count().
   class Level {
    public:
     void begin_waiting(std::uint64_t name) {
@@ -88,9 +95,9 @@ class ShareWitness {
       ++begins_;
       for (const auto& [other, its] : members_) {
         if (other == name || its.waiting == 0) continue;
-        both_wait_[key(name, other)] = {.began = begins_ - its.moved};
+        both_wait_[key(name, other)] = {.began = static_cast<std::int64_t>(begins_ - its.since)};
       }
-      member.moved = begins_;
+      member.since = begins_;
     }
     void stop_waiting(std::uint64_t name) {
       if (--members_[name].waiting > 0) return;
@@ -98,39 +105,35 @@ class ShareWitness {
         return both.first.first == name || both.first.second == name;
       });
     }
-    void take_turn(std::uint64_t name) { members_[name].moved = begins_; }
-    void count_begun(std::uint64_t name, double tokens) {
+    void count_begun(std::uint64_t name, std::int64_t served) {
       Member& member = members_[name];
-      member.begun += tokens;
+      member.begun += served;
       member.most_begun = std::max(member.most_begun, member.begun);
     }
-    std::optional<std::string> serve(std::uint64_t name, double tokens) {
+    std::optional<std::string> serve(std::uint64_t name, std::int64_t served) {
       for (auto& [names, both] : both_wait_) {
         if (names.first != name && names.second != name) continue;
-        both.ahead += names.first == name ? tokens : -tokens;
-        const double most = members_[names.first].most_begun + members_[names.second].most_begun +
-                            static_cast<double>(both.began);
-        if (std::abs(both.ahead) <= most + 1e-6) continue;
+        both.ahead += names.first == name ? served : -served;
+        const std::int64_t most = members_[names.first].most_begun +
+                                  members_[names.second].most_begun + both.began * count(1, 1);
+        if (std::abs(both.ahead) <= most) continue;
         return "shares: while both wait, " + std::to_string(names.first) + " is " +
-               std::to_string(both.ahead) + " tokens ahead of " + std::to_string(names.second) +
-               ", at most " + std::to_string(most) + " allowed";
+               std::to_string(both.ahead) + " thousandths of a token ahead of " +
+               std::to_string(names.second) + ", at most " + std::to_string(most) + " allowed";
       }
       return std::nullopt;
     }
 
     void add_to(Digest& digest) const {
-      const auto add = [&](double tokens) {
-        digest.add(static_cast<std::uint64_t>(std::llround(tokens * 1000)));
-      };
       for (const auto& [name, member] : members_) {
-        digest.add(begins_ - member.moved);
-        add(member.begun);
-        add(member.most_begun);
+        digest.add(begins_ - member.since);
+        digest.add(static_cast<std::uint64_t>(member.begun));
+        digest.add(static_cast<std::uint64_t>(member.most_begun));
       }
       digest.add(both_wait_.size());
       for (const auto& [names, both] : both_wait_) {
-        digest.add(names.first).add(names.second).add(both.began);
-        add(both.ahead);
+        digest.add(names.first).add(names.second).add(static_cast<std::uint64_t>(both.began));
+        digest.add(static_cast<std::uint64_t>(both.ahead));
       }
     }
 
@@ -138,13 +141,13 @@ class ShareWitness {
     using Names = std::pair<std::uint64_t, std::uint64_t>;
     struct Member {
       std::uint32_t waiting = 0;
-      std::uint64_t moved = 0;  // begins when it began to wait, or took a turn
-      double begun = 0;         // tokens of requests that are, or were, in the batch
-      double most_begun = 0;
+      std::uint64_t since = 0;  // begins when it began to wait
+      std::int64_t begun = 0;   // of requests that are, or were, in the batch
+      std::int64_t most_begun = 0;
     };
     struct BothWait {
-      double ahead = 0;  // of the second
-      std::uint64_t began = 0;
+      std::int64_t ahead = 0;  // of the second
+      std::int64_t began = 0;
     };
     static Names key(std::uint64_t a, std::uint64_t b) { return {std::min(a, b), std::max(a, b)}; }
 
@@ -166,13 +169,11 @@ class ShareWitness {
   void admit(Sequence& s) {
     stop_waiting(s);
     if (std::exchange(s.has_begun, true)) return;
-    clients_.take_turn(s.client.value);
-    users_[s.client].take_turn(s.user.value);
     count_begun(s, 1);
   }
   void count_begun(const Sequence& s, int sign) {
-    clients_.count_begun(s.client.value, sign * static_cast<double>(s.tokens) / s.weight);
-    users_[s.client].count_begun(s.user.value, sign * static_cast<double>(s.tokens));
+    clients_.count_begun(s.client.value, sign * count(s.tokens, s.weight));
+    users_[s.client].count_begun(s.user.value, sign * count(s.tokens, 1));
   }
 
   std::map<SeqId, Sequence> all_;

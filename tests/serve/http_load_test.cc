@@ -70,6 +70,7 @@ TEST(HttpLoad, memory_under_pressure_is_503_with_retry_after_where_it_is_to_be) 
   EXPECT_EQ(response.json()["error"]["code"], "memory_pressure");
   server.executor.release();
   EXPECT_EQ(running.read().status, 200U);
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 0; }));
   EXPECT_EQ(refused.post("/v1/completions", completion("c", 3)).status, 200U);
 }
 

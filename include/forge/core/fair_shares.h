@@ -12,16 +12,16 @@
 // after a preemption, or at all if the prefix cache saved it.
 //
 // Who begins to wait does not bring along what it left unused: it starts at the floor of its level
-// or above. The floor is the higher of
-//   - what the one had had that took a turn, the most of all turns so far;
-//   - where the last one started that began to wait, and one token more.
+// or above. The floor
+//   - is at least what the one had had that took a turn, of all turns so far;
+//   - rises by one token whenever one begins to wait.
 // So it waits for about one turn of each other, however long their lines are; and names without
 // end, each of them new, cannot keep another waiting for ever, because each starts a token later.
 //
 // While two clients both wait, what they are served, by weight, differs by at most what each of
-// them has begun at a time, and a token for each that began to wait meanwhile: a turn is that of
-// the client that has had the least, and after it a counter grows only by what has begun
-// (property_tests/share_witness.h counts it from the plans).
+// them has begun at a time, and a token for each that began to wait since the first of them did: a
+// turn is that of the client that has had the least, and after it a counter grows only by what has
+// begun (property_tests/share_witness.h counts it from the plans).
 //
 // Sources: counters of tokens served are from Sheng et al., "Fairness in Serving Large Language
 // Models", OSDI 2024 (VTC), which takes the number of clients for finite; the floor is the virtual
