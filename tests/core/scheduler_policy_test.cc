@@ -131,6 +131,12 @@ TEST(Clients, take_turns_however_many_requests_each_has_waiting) {
   world.submit(with(prompt(0, 2, 1), ClientId{2}));
   EXPECT_EQ(world.step(), "0 | +1 | 1:0,1 | 1[0,2)");
   EXPECT_EQ(world.step(), "1 | !1 +4 | 4:0,1 | 4[0,2)");
+  const FairShares& shares = world.scheduler.shares();
+  const auto had = [&](std::uint64_t seq) {
+    return shares.share_of_client(world.scheduler.user_of(SeqId{seq}).value()).served;
+  };
+  EXPECT_EQ(had(2), served_by(2, 1));
+  EXPECT_EQ(had(4), served_by(3, 1)) << "two tokens, and one for coming second";
   EXPECT_EQ(world.step(), "2 | !4 +2 | 2:0,1 | 2[0,2)");
   EXPECT_EQ(world.step(), "3 | !2 +5 | 5:0,1 | 5[0,2)");
   EXPECT_EQ(world.step(), "4 | !5 +3 | 3:0,1 | 3[0,2)");

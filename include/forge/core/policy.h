@@ -6,7 +6,7 @@
 //   what is a token worth that runs?             FairShares             served_by
 //   how many blocks does admission leave?        fits, may_fit,         blocks_kept_free
 //                                                EngineLoop
-//   how many tokens of prompts run in a step?    schedule               prompt_budget
+//   how many tokens of prompts run in a step?    plan_decodes           prompt_budget
 //   how much of a prompt runs in this step?      plan_chunk             prompt_chunk
 //   how many drafts does a sequence want?        commit_slice           drafts_wanted
 //   how many drafts run in this step?            make_room              drafts_kept
