@@ -34,6 +34,7 @@ void trace_writer_step(benchmark::State& state) {
   plan.decodes = 16;
   plan.tables = {{SeqId{1007}, 78, 0, 1}};
   plan.appended_blocks = {BlockId{301}};
+  const CacheDelta cache{.stored = {{BlockId{288}, SeqId{1007}, 77, BlockId{275}}}};
   StepResult result;
   benchmark::DoNotOptimize(apps::NullExecutor(0).execute(plan, result));
   for (std::uint64_t i = 0; i < 16; ++i) result.logits.push_back(Digest().add(i).value());
@@ -43,7 +44,7 @@ void trace_writer_step(benchmark::State& state) {
   for (auto _ : state) {
     plan.step.value += 1;
     result.step = plan.step;
-    writer.step(plan, result);
+    writer.step(plan, result, cache);
   }
   state.SetBytesProcessed(sink.bytes);
 }

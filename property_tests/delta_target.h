@@ -35,8 +35,8 @@ class DeltaTarget {
     for (const TokenId token : request.prompt) s.add(token);
   }
 
-  /// Does what `plan` says and takes in the tokens of `result`. Returns: what is wrong with the
-  /// plan, if anything is.
+  /// Does what `plan` says and takes in the tokens of `result`; if all KV is lost, forgets every
+  /// slot and every table. Returns: what is wrong with the plan, if anything is.
   std::optional<std::string> execute(const StepPlan& plan, const StepResult& result) {
     const bool failed = std::ranges::all_of(result.slices, [](const SliceResult& answer) {
       return answer.signal == FinishSignal::error;
@@ -56,6 +56,10 @@ class DeltaTarget {
     for (const Slice& slice : plan.slices) {
       if (auto wrong = check_slice(slice)) return wrong;
       if (auto wrong = failed ? std::nullopt : check_reads(slice)) return wrong;
+    }
+    if (result.kv_lost) {
+      lose_kv();
+      return std::nullopt;
     }
     for (std::size_t i = 0; i < plan.slices.size(); ++i) {
       write(plan.slices[i], result.slices[i], result.tokens_of(result.slices[i]));
@@ -84,6 +88,12 @@ class DeltaTarget {
 
   Content& slot(const Sequence& s, std::size_t position) {
     return device_[s.table[position / block_size_].value * block_size_ + position % block_size_];
+  }
+
+  void lose_kv() {
+    std::ranges::fill(device_, kUnknown);
+    std::ranges::fill(host_, kUnknown);
+    for (auto& [seq, sequence] : sequences_) sequence.table.clear();
   }
 
   void do_copy(const BlockCopy& copy, bool failed) {

@@ -37,6 +37,7 @@ class FailingSim : public FallibleTarget {
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     return executor_->execute(plan, result);
   }
+  tl::expected<void, std::string> reopen() override { return executor_->reopen(); }
   const SpeculationStatistics& speculation() const override { return executor_->speculation(); }
 
  private:

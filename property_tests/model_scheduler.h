@@ -93,6 +93,7 @@ class ModelScheduler {
   }
 
   void commit(const StepResult& result) {
+    if (result.kv_lost) return lose_kv();
     bool failed = true;
     for (const SliceResult& slice : result.slices) failed &= slice.signal == FinishSignal::error;
     for (const Preemption& preemption : plan_.preempted) {
@@ -314,6 +315,18 @@ class ModelScheduler {
   }
 
   // commit
+  void lose_kv() {
+    clear_prefix_cache();
+    for (auto& [seq, s] : all_) {
+      if (cache_.contains(seq)) cache_.free(seq);
+      s.drafts = 0;
+      drop_kv(s);
+    }
+    for (const SeqId seq : running_) {
+      if (all_[seq].reason == FinishReason::none) queue_.wait(seq);
+    }
+    running_.clear();
+  }
   void commit_slice(const Slice& slice, const SliceResult& answer, const StepResult& result) {
     State& s = all_[slice.seq];
     if (has_failed(answer.signal)) return finish(slice.seq, FinishReason::error);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "delta_index.h"
 #include "delta_target.h"
 #include "forge/core/invariants.h"
 #include "forge/core/scheduler.h"
@@ -98,7 +99,7 @@ class PolicyWorld {
   }
 
   void commit(const StepResult& result) {
-    RC_LOG() << "commit";
+    RC_LOG() << (result.kv_lost ? "commit, all KV lost" : "commit");
     for (const SliceResult& answer : result.slices) {
       RC_LOG() << ' ' << answer.seq.value << ':' << answer.token_count << " signal "
                << static_cast<int>(answer.signal) << " drafts " << answer.drafts;
@@ -106,12 +107,12 @@ class PolicyWorld {
     RC_LOG() << '\n';
     const auto wrong = target_.execute(scheduler_.plan(), result);
     if (wrong) RC_FAIL(*wrong);
-    for (const Slice& slice : scheduler_.plan().slices) {
-      RC_ASSERT(target_.table(slice.seq) == table_of(slice.seq));
-    }
+    if (!result.kv_lost) compare_tables();
     scheduler_.commit(scheduler_.plan(), result);
     if (model_) model_->commit(result);
+    if (const auto other = cached_.follow(scheduler_)) RC_FAIL(*other);
     tokens_ += result.tokens.size();
+    if (result.kv_lost) lose_kv();
     check();
   }
 
@@ -172,10 +173,24 @@ class PolicyWorld {
     return {table.begin(), table.end()};
   }
 
+  void compare_tables() const {
+    for (const Slice& slice : scheduler_.plan().slices) {
+      RC_ASSERT(target_.table(slice.seq) == table_of(slice.seq));
+    }
+  }
+
+  void lose_kv() {
+    shares_.lose_kv();
+    ++losses_;
+    RC_ASSERT(scheduler_.cache().sequence_count() == 0U);
+    RC_ASSERT(scheduler_.cache().pool().used_count() == 0U);
+    RC_ASSERT(scheduler_.host().pool().used_count() == 0U);
+  }
+
   /// scheduler.h: at most as many steps preempt as tokens are generated, so taking turns ends.
   void count_preemptions(const StepPlan& plan) {
     if (!plan.preempted.empty()) ++preempting_steps_;
-    RC_ASSERT(preempting_steps_ <= tokens_);
+    RC_ASSERT(preempting_steps_ <= tokens_ + losses_);
   }
 
   Scheduler scheduler_;
@@ -184,6 +199,8 @@ class PolicyWorld {
   ShareWitness shares_;
   std::uint64_t tokens_ = 0;
   std::uint64_t preempting_steps_ = 0;
+  std::uint64_t losses_ = 0;
+  DeltaIndex cached_;
 };
 
 }  // namespace forge::testing

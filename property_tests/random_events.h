@@ -70,11 +70,13 @@ inline Request any_request(const SchedulerConfig& config) {
   return request;
 }
 
-/// Random outcome of a step: accepted drafts, eos now and then, rarely an error or no step at all.
+/// Random outcome of a step: accepted drafts, eos now and then, rarely an error, no step at all or
+/// all KV lost.
 inline StepResult any_result(const StepPlan& plan) {
   StepResult result;
-  if (any(0, 39) == 0) {
-    fail_step(plan, result);
+  const std::uint32_t fate = any(0, 79);
+  if (fate < 3) {
+    fate < 2 ? fail_step(plan, result) : lose_step(plan, result);
     return result;
   }
   result.step = plan.step;

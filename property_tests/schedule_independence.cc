@@ -30,6 +30,7 @@ class FailingCpu : public testing::FallibleTarget {
     if (std::exchange(fails_, false)) return tl::unexpected(ExecutionError{"told to fail"});
     return done;
   }
+  tl::expected<void, std::string> reopen() override { return cpu_.reopen(); }
   const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
 
  private:
@@ -57,6 +58,7 @@ TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone) {
   EXPECT_GT(ways.accepted_drafts, 0U);
   EXPECT_GT(ways.session_hits, 0U);
   EXPECT_GT(ways.failed_steps, 0U);
+  EXPECT_GT(ways.lost_sequences, 0U);
   EXPECT_GT(ways.deadlines, 0U);
   EXPECT_GT(ways.completed, 0U);
   EXPECT_EQ(ways.bound_drafts, 0U);  // the model's first layers propose: only on the device

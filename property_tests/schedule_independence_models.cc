@@ -64,6 +64,7 @@ class ModelTarget : public testing::FallibleTarget {
     if (std::exchange(fails_, false)) return tl::unexpected(ExecutionError{"told to fail"});
     return done;
   }
+  tl::expected<void, std::string> reopen() override { return cpu_.reopen(); }
   const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
 
  private:

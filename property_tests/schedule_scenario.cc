@@ -9,6 +9,7 @@
 #include "forge/core/invariants.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/text/byte_tokenizer.h"
+#include "losable_target.h"
 #include "random_grammar.h"
 
 namespace forge::testing {
@@ -61,6 +62,7 @@ class NeverFailingCpu : public FallibleTarget {
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     return cpu_.execute(plan, result);
   }
+  tl::expected<void, std::string> reopen() override { return cpu_.reopen(); }
   const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
 
  private:
@@ -71,7 +73,8 @@ class NeverFailingCpu : public FallibleTarget {
 class Run {
  public:
   Run(const MakeFallible& make, const SchedulerConfig& config, executor::ExecutorOptions options)
-      : executor_(make(adapted(options, config))), engine_(config, *executor_) {}
+      : target_(make(adapted(options, config))),
+        engine_(config, target_, nullptr, engine::OnTargetLost::reopen) {}
 
   SeqId submit(const Request& request) {
     const auto seq = engine_.submit(request);
@@ -116,7 +119,8 @@ class Run {
   }
 
   engine::Engine& engine() { return engine_; }
-  void fail_soon() { executor_->fail_soon(); }
+  void fail_soon() { target_.fail_soon(); }
+  void lose_soon() { target_.lose_soon(); }
   const Output& output(SeqId seq) { return outputs_[seq]; }
   Ways ways() const {
     Ways ways = ways_;
@@ -124,7 +128,7 @@ class Run {
     ways.hit_tokens = cache.hit_tokens;
     ways.recovered_tokens = cache.recovered_tokens;
     ways.evictions = cache.evictions;
-    ways.accepted_drafts = executor_->speculation().accepted;
+    ways.accepted_drafts = target_.speculation().accepted;
     return ways;
   }
 
@@ -140,7 +144,7 @@ class Run {
     return options;
   }
 
-  std::unique_ptr<FallibleTarget> executor_;
+  LosableTarget target_;
   engine::Engine engine_;
   std::map<SeqId, Output> outputs_;
   std::vector<SeqId> in_session_;
@@ -258,7 +262,7 @@ class Scenario {
     } else if (dice == 12 && !submitted_.empty() && one_in(4)) {
       (void)run_.engine().cancel(submitted_.back().first);
     } else if (dice == 13 && one_in(4)) {
-      run_.fail_soon();
+      one_in(2) ? run_.lose_soon() : run_.fail_soon();
     }
   }
 
@@ -369,6 +373,7 @@ void Ways::add(const StepPlan& plan, const StepResult& result) {
   for (const Finish& f : plan.finished) deadlines += f.reason == FinishReason::deadline ? 1 : 0;
   const bool failed = !result.slices.empty() && result.slices.front().signal == FinishSignal::error;
   failed_steps += failed ? 1 : 0;
+  lost_sequences += result.kv_lost ? result.slices.size() : 0;
 }
 
 void Ways::add(const Ways& other) {
@@ -384,6 +389,7 @@ void Ways::add(const Ways& other) {
   accepted_drafts += other.accepted_drafts;
   session_hits += other.session_hits;
   failed_steps += other.failed_steps;
+  lost_sequences += other.lost_sequences;
   deadlines += other.deadlines;
   bound_drafts += other.bound_drafts;
   completed += other.completed;

@@ -7,7 +7,7 @@
 // or without; "hogs" come and go, big requests that take blocks away and so force preemptions; the
 // text of some is bound by a grammar, from its beginning or from a mark on; the cache is cleared,
 // sessions are released, requests are cancelled or run out of steps, and now and then the target
-// fails.
+// fails, or is lost and opened again.
 //
 // Every read of KV is checked as well (forge/executor/kv_provenance.h), so that a block in the
 // wrong place is found even where it would happen to hold the right numbers.
@@ -52,6 +52,7 @@ struct Ways {
   std::uint64_t accepted_drafts = 0;
   std::uint64_t session_hits = 0;  // turns that found something
   std::uint64_t failed_steps = 0;
+  std::uint64_t lost_sequences = 0;  // in steps in which all KV was lost
   std::uint64_t deadlines = 0;
   std::uint64_t bound_drafts = 0;  // of requests with a grammar, proposed
   std::uint64_t completed = 0;     // texts of a grammar that ended

@@ -139,6 +139,7 @@ RC_GTEST_PROP(Scheduler, overtakes_nobody_more_often_than_the_head_start_allows,
     }
     const StepResult result = any_result(plan);
     scheduler.commit(plan, result);
+    for (auto& [seq, other] : all) other.waits = other.waits || result.kv_lost;
   }
 }
 

@@ -19,10 +19,12 @@ using testing::any_config;
 using testing::any_request;
 using testing::any_result;
 
-/// Who looks at a run: at each id that is handed out, and at each plan before it is executed.
+/// Who looks at a run: at each id that is handed out, at each plan before it is executed, and when
+/// all KV is lost thereby.
 struct Witness {
   std::function<void(SeqId)> submitted = [](SeqId) {};
   std::function<void(const StepPlan&)> planned;
+  std::function<void()> lost = [] {};
 };
 
 /// Requests come in, some are cancelled, steps end in one way or another, until nothing is left.
@@ -38,7 +40,9 @@ void run_random_events(Scheduler& scheduler, const Witness& witness) {
     const StepPlan& plan = scheduler.schedule();
     witness.planned(plan);
     if (any(0, 9) == 0) static_cast<void>(scheduler.cancel(SeqId{any(1, 100)}));
-    scheduler.commit(plan, any_result(plan));
+    const StepResult result = any_result(plan);
+    scheduler.commit(plan, result);
+    if (result.kv_lost) witness.lost();
   }
 }
 
@@ -59,7 +63,7 @@ RC_GTEST_PROP(SeedProperties, UniqueRequestIds, ()) {
       RC_ASSERT(once.insert(slice.seq).second);
     }
   };
-  run_random_events(scheduler, {submitted, planned});
+  run_random_events(scheduler, {.submitted = submitted, .planned = planned});
   RC_ASSERT(unfinished.empty());
 }
 
@@ -81,7 +85,7 @@ RC_GTEST_PROP(SeedProperties, BatchLimits, ()) {
   run_random_events(scheduler, {.planned = planned});
 }
 
-// 3. Whoever has sampled and was not preempted since decodes in each step, and before any prompt.
+// 3. Whoever has sampled, and has neither been preempted nor lost its KV since, decodes in each step, and before any prompt.
 RC_GTEST_PROP(SeedProperties, DecodesBeforePrompts, ()) {
   Scheduler scheduler(any_config());
   std::set<SeqId> decoding;
@@ -95,7 +99,7 @@ RC_GTEST_PROP(SeedProperties, DecodesBeforePrompts, ()) {
       if (slice.samples) decoding.insert(slice.seq);
     }
   };
-  run_random_events(scheduler, {.planned = planned});
+  run_random_events(scheduler, {.planned = planned, .lost = [&] { decoding.clear(); }});
 }
 
 // 4. Each block is in use or free, and never both. In use is what the tables of the running

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "forge/core/digest.h"
 #include "forge/core/policy.h"
@@ -36,7 +37,17 @@ class ShareWitness {
   /// Nothing happens if it has ended.
   void cancel(SeqId seq) {
     const auto found = all_.find(seq);
-    if (found != all_.end()) stop_waiting(found->second);
+    if (found == all_.end()) return;
+    found->second.ends = true;
+    stop_waiting(found->second);
+  }
+
+  /// All KV was lost: the batch waits again, in its order.
+  void lose_kv() {
+    for (const SeqId seq : batch_) {
+      if (!all_.at(seq).ends) begin_waiting(all_.at(seq));
+    }
+    batch_.clear();
   }
 
   /// Returns: what is not as promised, if anything is not.
@@ -45,15 +56,22 @@ class ShareWitness {
       Sequence& s = all_.at(finish.seq);
       stop_waiting(s);
       if (s.has_begun) count_begun(s, -1);
+      std::erase(batch_, finish.seq);
       all_.erase(finish.seq);
     }
-    for (const Preemption& preemption : plan.preempted) begin_waiting(all_.at(preemption.seq));
+    for (const Preemption& preemption : plan.preempted) {
+      std::erase(batch_, preemption.seq);
+      begin_waiting(all_.at(preemption.seq));
+    }
     for (const Admission& admission : plan.admitted) {
       all_.at(admission.seq).paid = admission.cached_tokens;
     }
     for (const Slice& slice : plan.slices) {
       Sequence& s = all_.at(slice.seq);
-      if (s.waits) admit(s);
+      if (s.waits) {
+        admit(s);
+        batch_.push_back(slice.seq);
+      }
       const std::uint32_t end = std::max(s.paid, slice.first + slice.count - slice.drafts);
       const std::uint32_t tokens = end - std::exchange(s.paid, end);
       const std::int64_t by_weight = count(tokens, s.weight);
@@ -80,6 +98,7 @@ class ShareWitness {
     std::uint32_t paid = 0;
     bool waits = false;
     bool has_begun = false;
+    bool ends = false;
   };
 
   static std::int64_t count(std::uint32_t tokens, std::uint32_t weight) {
@@ -177,6 +196,7 @@ class ShareWitness {
   }
 
   std::map<SeqId, Sequence> all_;
+  std::vector<SeqId> batch_;
   Level clients_;
   std::map<ClientId, Level> users_;
 };

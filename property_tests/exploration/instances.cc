@@ -96,6 +96,18 @@ Instance with_clear() {
   return instance;
 }
 
+/// The target is lost, and opened again, while blocks are shared, swapped out and kept for a session.
+Instance with_loss() {
+  Instance instance = basic(1, PreemptionPolicy::automatic, PrefixCacheKind::radix);
+  instance.name = "lost target";
+  instance.menu = {request({1, 1}, 3), request({1, 1}, 3), request({2}, 3, Priority::high)};
+  instance.menu[0].session = SessionId{1};
+  instance.menu[2].client = ClientId{1};
+  instance.loses = true;
+  instance.errors = false;
+  return instance;
+}
+
 /// Two requests with one prompt and different salts, and one that may find the KV of the first,
 /// which a session keeps.
 Instance with_salts() {
@@ -172,6 +184,7 @@ std::vector<Instance> full_instances() {
   }
   instances.push_back(with_sessions());
   instances.push_back(with_clear());
+  instances.push_back(with_loss());
   instances.push_back(with_one_text());
   instances.push_back(with_small_budget());
   instances.push_back(with_salts());
@@ -191,8 +204,10 @@ std::vector<Instance> small_instances() {
       with_salts(),
       with_clients(),
       with_users(),
+      with_loss(),
   };
   instances[8].cancels = false;
+  instances[9].cancels = false;
   for (Instance& instance : instances) {
     instance.max_drafts = std::min(instance.max_drafts, 1U);
     for (Request& request : instance.menu) request.max_new_tokens -= 1;

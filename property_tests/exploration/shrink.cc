@@ -53,11 +53,11 @@ void write_trace(const Instance& instance, const std::vector<Event>& events, std
   trace::TraceWriter writer(
       out, {.scheduler = instance.config, .target = {{"explored", instance.name}}});
   World world(instance);
+  const Scheduler& scheduler = world.scheduler();
   for (const Event& event : events) {
     if (!world.can(event)) continue;
-    if (event.kind == EventKind::commit) {
-      writer.step(world.scheduler().plan(), world.result_for(event.answers));
-    }
+    const bool ends_step = event.kind == EventKind::commit || event.kind == EventKind::lose;
+    const StepResult result = ends_step ? world.result_for(event) : StepResult();
     const bool violated = world.apply(event).has_value();
     if (event.kind == EventKind::submit) {
       writer.submit(world.seq(event.item), instance.menu[event.item]);
@@ -67,11 +67,16 @@ void write_trace(const Instance& instance, const std::vector<Event>& events, std
       writer.release_session(SessionId{event.item});
     } else if (event.kind == EventKind::clear) {
       writer.clear_prefix_cache();
+    } else if (ends_step) {
+      // One that breaks a promise may not have come to its end.
+      const CacheDelta delta = scheduler.in_flight() ? CacheDelta() : scheduler.cache_delta();
+      writer.step(scheduler.plan(), result, delta);
     }
+    if (violated && ends_step) return;
     if (violated) break;
   }
-  if (world.scheduler().in_flight() && events.back().kind != EventKind::commit) {
-    writer.step(world.scheduler().plan(), world.result_for({}));
+  if (scheduler.in_flight()) {
+    writer.step(scheduler.plan(), world.result_for({.kind = EventKind::commit}), {});
   }
 }
 

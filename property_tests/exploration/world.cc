@@ -48,6 +48,7 @@ std::vector<Event> World::events() const {
     }
     events.push_back({.kind = EventKind::clear});
   }
+  events.push_back({.kind = EventKind::lose});
   for (std::uint32_t i = 0; i < items_.size(); ++i) {
     events.push_back({.kind = EventKind::cancel, .item = i});
   }
@@ -79,6 +80,8 @@ bool World::can(const Event& event) const {
       return !scheduler_.in_flight();
     case EventKind::commit:
       return scheduler_.in_flight();
+    case EventKind::lose:
+      return scheduler_.in_flight() && instance_->loses && !lost_;
   }
   return false;
 }
@@ -108,6 +111,9 @@ std::optional<std::string> World::apply(const Event& event) {
   try {
     if (auto violation = apply_unchecked(event)) return violation;
     if (auto violation = check_invariants(scheduler_)) return violation;
+    if (event.kind == EventKind::commit || event.kind == EventKind::lose) {
+      if (auto wrong = cached_.follow(scheduler_)) return "cache delta: " + *wrong;
+    }
     return check_at_rest();
   } catch (const CheckFailed& failure) {
     return failure.what();
@@ -136,7 +142,8 @@ std::optional<std::string> World::apply_unchecked(const Event& event) {
     case EventKind::schedule:
       return schedule();
     case EventKind::commit:
-      return commit(event.answers);
+    case EventKind::lose:
+      return commit(event);
   }
   return std::nullopt;
 }
@@ -158,7 +165,7 @@ std::optional<std::string> World::schedule() {
   if (shares_) {
     if (auto violation = shares_->follow(plan)) return violation;
   }
-  if (!plan.preempted.empty() && ++preempting_steps_ > tokens_) {
+  if (!plan.preempted.empty() && ++preempting_steps_ > tokens_ + (lost_ ? 1 : 0)) {
     return "preemption: " + std::to_string(preempting_steps_) + " steps preempted, " +
            std::to_string(tokens_) + " tokens were generated";
   }
@@ -204,14 +211,18 @@ AdmissionKey World::key(std::uint32_t item) const {
   return admission_key(scheduler_.view(items_[item].seq).value(), instance_->config);
 }
 
-StepResult World::result_for(const std::vector<Answer>& answers) const {
+StepResult World::result_for(const Event& event) const {
   const StepPlan& plan = scheduler_.plan();
   StepResult result;
+  if (event.kind == EventKind::lose) {
+    lose_step(plan, result);
+    return result;
+  }
   result.step = plan.step;
   for (const Slice& slice : plan.slices) {
     const std::uint32_t item = item_of(slice.seq);
-    const auto found = std::ranges::find(answers, item, &Answer::item);
-    Answer answer = found != answers.end() ? *found : Answer{item};
+    const auto found = std::ranges::find(event.answers, item, &Answer::item);
+    Answer answer = found != event.answers.end() ? *found : Answer{item};
     const bool fails = has_failed(answer.signal);
     const std::uint32_t most = fails || !slice.samples ? 0 : slice.drafts + 1;
     answer.tokens = std::clamp(answer.tokens, std::min(most, 1U), most);
@@ -226,18 +237,34 @@ StepResult World::result_for(const std::vector<Answer>& answers) const {
   return result;
 }
 
-std::optional<std::string> World::commit(const std::vector<Answer>& answers) {
+std::optional<std::string> World::commit(const Event& event) {
   const StepPlan& plan = scheduler_.plan();
-  const StepResult result = result_for(answers);
+  const StepResult result = result_for(event);
   if (const auto wrong = target_.execute(plan, result)) return "provenance: " + *wrong;
-  for (const Slice& slice : plan.slices) {
+  if (!result.kv_lost) {
+    if (auto violation = compare_tables()) return violation;
+  }
+  scheduler_.commit(plan, result);
+  tokens_ += result.tokens.size();
+  return result.kv_lost ? lose_kv() : std::nullopt;
+}
+
+std::optional<std::string> World::compare_tables() const {
+  for (const Slice& slice : scheduler_.plan().slices) {
     const auto table = scheduler_.cache().block_table(slice.seq);
     if (!table || !std::ranges::equal(*table, target_.table(slice.seq))) {
       return "target: " + name(slice.seq) + " has another table there";
     }
   }
-  scheduler_.commit(plan, result);
-  tokens_ += result.tokens.size();
+  return std::nullopt;
+}
+
+std::optional<std::string> World::lose_kv() {
+  lost_ = true;
+  if (shares_) shares_->lose_kv();
+  for (const SequenceView& view : scheduler_.waiting()) items_[item_of(view.seq)].waits = true;
+  if (scheduler_.cache().pool().used_count() > 0) return "leftovers: blocks of a lost target";
+  if (scheduler_.host().pool().used_count() > 0) return "leftovers: host blocks of a lost target";
   return std::nullopt;
 }
 
@@ -259,7 +286,7 @@ bool World::is_live(std::uint32_t item) const {
 
 std::uint64_t World::digest() const {
   Digest d;
-  d.add(scheduler_.state_digest()).add(cleared_);
+  d.add(scheduler_.state_digest()).add(cleared_).add(lost_);
   for (std::uint32_t i = 0; i < items_.size(); ++i) {
     // What a sequence was is forgotten once it has retired.
     const bool submitted = items_[i].seq != SeqId{};
@@ -283,6 +310,8 @@ std::string to_string(const Event& event) {
       return "clear the prefix cache";
     case EventKind::schedule:
       return "schedule";
+    case EventKind::lose:
+      return "commit: all KV is lost";
     case EventKind::commit:
       break;
   }

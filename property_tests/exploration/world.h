@@ -14,6 +14,7 @@
 //   overtaking          more by its user's than overtakers_max (policy.h), counted from the plans
 //   shares              clients that wait are served too differently (share_witness.h)
 //   preemption          more steps preempted than tokens were generated (scheduler.h)
+//   cache delta         the deltas of the steps say that something else is cached (delta_index.h)
 //   leftovers           no work is left, but something is not given back
 //
 // Requests come from a menu of a few; each is submitted at most once, in any order.
@@ -25,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "delta_index.h"
 #include "delta_target.h"
 #include "forge/core/policy.h"
 #include "forge/core/scheduler.h"
@@ -46,6 +48,7 @@ struct Instance {
   bool errors = true;            ///< slices may fail
   bool cancels = true;           ///< sequences may be cancelled
   bool clears = false;           ///< the prefix cache may be cleared, once
+  bool loses = false;            ///< all KV may be lost in a step, once
 };
 
 /// The answer to the slice of one request. `item` is its place in the menu.
@@ -57,7 +60,7 @@ struct Answer {
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
-enum class EventKind : std::uint8_t { submit, cancel, release, clear, schedule, commit };
+enum class EventKind : std::uint8_t { submit, cancel, release, clear, schedule, commit, lose };
 
 struct Event {
   EventKind kind = EventKind::schedule;
@@ -85,8 +88,8 @@ class World {
   const Scheduler& scheduler() const { return scheduler_; }
   const Instance& instance() const { return *instance_; }
   SeqId seq(std::uint32_t item) const { return items_[item].seq; }
-  /// The result that apply() gives to the plan in flight for these answers.
-  StepResult result_for(const std::vector<Answer>& answers) const;
+  /// The result that apply() gives to the plan in flight. Requires: the event ends the step.
+  StepResult result_for(const Event& event) const;
 
   /// Equal for worlds with equal futures.
   std::uint64_t digest() const;
@@ -101,7 +104,9 @@ class World {
 
   std::optional<std::string> apply_unchecked(const Event& event);
   std::optional<std::string> schedule();
-  std::optional<std::string> commit(const std::vector<Answer>& answers);
+  std::optional<std::string> commit(const Event& event);
+  std::optional<std::string> compare_tables() const;
+  std::optional<std::string> lose_kv();
   std::optional<std::string> check_at_rest() const;
   std::optional<std::string> admit(std::uint32_t item, bool first_time);
   bool same_user(std::uint32_t a, std::uint32_t b) const;
@@ -118,7 +123,9 @@ class World {
   std::vector<Item> items_;
   std::uint64_t tokens_ = 0;
   std::uint64_t preempting_steps_ = 0;
+  DeltaIndex cached_;
   bool cleared_ = false;
+  bool lost_ = false;
 };
 
 }  // namespace forge::testing

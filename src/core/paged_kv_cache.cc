@@ -48,6 +48,7 @@ PagedKVCache::PagedKVCache(const PagedKVCache& other)
       epoch_(other.epoch_),
       insertions_(other.insertions_),
       evictions_(other.evictions_),
+      changes_(other.changes_),
       entry_of_(other.entry_of_),
       entries_(other.entries_),
       free_entries_(other.free_entries_) {}
@@ -190,6 +191,7 @@ void PagedKVCache::evict() {
   const std::optional<BlockId> evicted = index_->evict();
   FORGE_CHECK(evicted.has_value(), "no block is free or unused");
   ++evictions_;
+  changes_.add_removal(*evicted);
   pool_.release(*evicted);
 }
 

@@ -1,4 +1,6 @@
 // The part of PagedKVCache that shares blocks through the prefix index.
+#include <utility>
+
 #include "forge/core/check.h"
 #include "forge/core/paged_kv_cache.h"
 
@@ -66,6 +68,7 @@ tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(Seq
     } else {
       pool_.acquire(block);
       ++insertions_;
+      changes_.stored.push_back({block, seq, place, index_->parent(block)});
     }
   }
   return changed;
@@ -89,7 +92,13 @@ void PagedKVCache::clear_index() {
   const std::vector<BlockId> blocks = index_->blocks();
   index_->clear();
   ++epoch_;
+  if (!blocks.empty()) changes_.add_clear();
   for (const BlockId block : blocks) pool_.release(block);
+}
+
+void PagedKVCache::take_changes(CacheDelta& changes) {
+  std::swap(changes_, changes);
+  changes_.clear();
 }
 
 tl::expected<std::uint32_t, CacheError> PagedKVCache::published(SeqId seq) const {

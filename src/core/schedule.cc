@@ -139,18 +139,12 @@ void Scheduler::preempt(std::size_t running_index) {
   if (mode == PreemptionMode::swap) {
     swap_out(sequence);
   } else {
-    sequence.view.computed_tokens = 0;
-    sequence.decodes = false;
+    sequence.drop_kv();
   }
   plan_.preempted.push_back({sequence.view.seq, mode});
   must(cache_.free(sequence.view.seq));
-  if (sequence.view.state == SequenceState::decoding) --decoding_count_;
-  sequence.view.state = SequenceState::waiting;
-  sequence.drafts = 0;
   ++sequence.view.preemptions;
-  // Its new tokens may go on along blocks that others published before it was last looked up.
-  sequence.memo.blocks = cache_.blocks_for(sequence.view.length());
-  wait(index);
+  requeue(index);
 }
 
 /// False if it has no KV, too.

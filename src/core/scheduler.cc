@@ -68,6 +68,17 @@ tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   return seq;
 }
 
+/// Back to its place in the queue, without KV on the device. What it has on the host stays.
+void Scheduler::requeue(SequenceIndex index) {
+  Sequence& sequence = sequences_[index];
+  if (sequence.view.state == SequenceState::decoding) --decoding_count_;
+  sequence.view.state = SequenceState::waiting;
+  sequence.drafts = 0;
+  // Its new tokens may go on along blocks that others published before it was last looked up.
+  sequence.memo.blocks = cache_.blocks_for(sequence.view.length());
+  wait(index);
+}
+
 void Scheduler::wait(SequenceIndex index) {
   const Sequence& sequence = sequences_[index];
   queue_.push(index, {.key = admission_key(sequence.view, config_),
@@ -112,14 +123,23 @@ void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
               result.step.value);
   FORGE_CHECK(result.slices.size() == plan_.slices.size(), plan_.slices.size(), " slices, ",
               result.slices.size(), " answers");
-  bool all_failed = true;
-  for (std::size_t i = 0; i < slice_sequences_.size(); ++i) {
-    commit_slice(plan_.slices[i], result, result.slices[i], slice_sequences_[i]);
-    all_failed = all_failed && result.slices[i].signal == FinishSignal::error;
+  if (result.kv_lost) {
+    lose_kv();
+  } else {
+    commit_slices(plan, result);
   }
-  if (all_failed && !plan_.preempted.empty()) forget_failed_swaps();
+  cache_.take_changes(cache_delta_);
   in_flight_ = false;
   plan_is_fresh_ = false;
+}
+
+void Scheduler::commit_slices(const StepPlan& plan, const StepResult& result) {
+  bool all_failed = true;
+  for (std::size_t i = 0; i < slice_sequences_.size(); ++i) {
+    commit_slice(plan.slices[i], result, result.slices[i], slice_sequences_[i]);
+    all_failed = all_failed && result.slices[i].signal == FinishSignal::error;
+  }
+  if (all_failed && !plan.preempted.empty()) forget_failed_swaps();
 }
 
 void Scheduler::commit_slice(const Slice& slice, const StepResult& result,
@@ -181,9 +201,27 @@ void Scheduler::forget_failed_swaps() {
     if (preemption.mode != PreemptionMode::swap) continue;
     Sequence& sequence = sequences_[*index_of_.find(preemption.seq)];
     must(host_.free(preemption.seq));
-    sequence.view.computed_tokens = 0;
-    sequence.decodes = false;
+    sequence.drop_kv();
   }
+}
+
+/// Everything starts from its first token again. What has begun goes first in the queue, so the
+/// batch comes back before anything new enters.
+void Scheduler::lose_kv() {
+  clear_prefix_cache();
+  for (Sequence& sequence : sequences_) {
+    const SeqId seq = sequence.view.seq;
+    if (cache_.contains(seq)) must(cache_.free(seq));
+    if (!host_.contains(seq)) continue;
+    must(host_.free(seq));
+    sequence.drop_kv();
+  }
+  for (const SequenceIndex index : running_) {
+    if (sequences_[index].view.state == SequenceState::finishing) continue;
+    sequences_[index].drop_kv();
+    requeue(index);
+  }
+  running_.clear();
 }
 
 void Scheduler::finish(SequenceIndex index, FinishReason reason) {

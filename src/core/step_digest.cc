@@ -55,6 +55,7 @@ std::uint64_t digest(const StepResult& result) {
   add_list(d, result.slices);
   add_list(d, result.tokens);
   add_list(d, result.logits);
+  if (result.kv_lost) d.add(1);
   return d.value();
 }
 

@@ -68,6 +68,13 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
   return {};
 }
 
+tl::expected<void, std::string> CpuExecutor::reopen() {
+  sequences_.lose_kv();
+  guard_.lose_kv();
+  drafter_->lose_kv();
+  return {};
+}
+
 void CpuExecutor::run(const executor::Pass& pass) {
   guard_.run(step_, pass);
   auto& [model, batch] = running(pass.model);

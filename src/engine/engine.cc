@@ -6,8 +6,9 @@
 
 namespace forge::engine {
 
-Engine::Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace)
-    : scheduler_(config), executor_(executor), trace_(trace) {}
+Engine::Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace,
+               OnTargetLost on_target_lost)
+    : scheduler_(config), executor_(executor), trace_(trace), on_target_lost_(on_target_lost) {}
 
 tl::expected<SeqId, SubmitError> Engine::submit(const Request& request) {
   if (auto taken = would_take(request); !taken) return tl::unexpected(std::move(taken.error()));
@@ -51,15 +52,40 @@ Engine::Step Engine::step(const std::function<void()>& meanwhile) {
   executor_.start(plan);
   if (meanwhile) meanwhile();
   if (const auto done = executor_.execute(plan, result_); !done) {
-    last_error_ = done.error().message;
-    target_lost_ = target_lost_ || done.error().target_lost;
-    fail_step(plan, result_);
+    take_failure(plan, done.error());
+  } else if (!plan.slices.empty()) {
+    reopens_in_a_row_ = 0;
   }
   times_.executed = Clock::now();
   scheduler_.commit(plan, result_);
-  if (trace_ != nullptr) trace_->step(plan, result_);
+  if (trace_ != nullptr) trace_->step(plan, result_, scheduler_.cache_delta());
   times_.ended = Clock::now();
   return {plan, result_};
+}
+
+void Engine::take_failure(const StepPlan& plan, const ExecutionError& error) {
+  if (target_lost_) return fail_step(plan, result_);
+  last_error_ = error.message;
+  if (error.target_lost && reopen()) return lose_step(plan, result_);
+  target_lost_ = error.target_lost;
+  fail_step(plan, result_);
+}
+
+/// False if the target stays lost; last_error() then says why.
+bool Engine::reopen() {
+  if (on_target_lost_ == OnTargetLost::exit) return false;
+  if (reopens_in_a_row_ == kReopensInARow) {
+    last_error_ +=
+        ", after it was opened again " + std::to_string(kReopensInARow) + " times in a row";
+    return false;
+  }
+  if (const auto opened = executor_.reopen(); !opened) {
+    last_error_ += ", and it cannot be opened again: " + opened.error();
+    return false;
+  }
+  ++reopens_;
+  ++reopens_in_a_row_;
+  return true;
 }
 
 void Engine::flush_trace() {

@@ -166,21 +166,33 @@ void EngineLoop::run() {
     tasks.clear();
     if (!goes_on) break;
     expire();
-    if (engine_.has_work()) {
+    if (wants_step()) {
       const Engine::Step step = engine_.step([this] { send(); });
       steps_.beat();
       now_ = engine_.step_times().ended;
       count(step);
       publish_status();
+      tell_of_cache();
       take(step);
       if (engine_.target_lost()) abandon();
     } else {
       publish_status();
     }
-    if (!engine_.has_work()) send();
+    if (!wants_step()) send();
   }
   while (!streams_.empty()) close(streams_.begin(), FinishReason::cancelled);
   if (!outbox_.empty()) send();
+}
+
+/// A change of the prefix cache is told by a step, which may have nothing else to do.
+bool EngineLoop::wants_step() const {
+  return engine_.has_work() || !engine_.scheduler().cache().changes().empty();
+}
+
+void EngineLoop::tell_of_cache() const {
+  const CacheDelta& delta = engine_.scheduler().cache_delta();
+  const PrefixIndex* const index = engine_.scheduler().cache().index();
+  if (options_.on_cache_change && !delta.empty()) options_.on_cache_change(delta, *index);
 }
 
 /// Hands the trace to the system and the events that wait to their sinks. Who has seen an event
@@ -200,7 +212,7 @@ void EngineLoop::send() {
 /// when the loop is to stop.
 bool EngineLoop::take_inbox(std::vector<Task>& tasks) {
   std::unique_lock lock(mutex_);
-  if (!engine_.has_work() && inbox_.empty()) {
+  if (!wants_step() && inbox_.empty()) {
     idle_ = true;
     drained_.notify_all();
     inbox_filled_.wait(lock, [this] { return stopping_ || !inbox_.empty(); });
@@ -264,6 +276,10 @@ void EngineLoop::take(const Engine::Step& step) {
     if (const auto found = streams_.find(admission.seq); found != streams_.end()) {
       found->second.admit(admission.cached_tokens, engine_.step_times().planned);
     }
+  }
+  if (step.result.kv_lost) {
+    if (options_.on_target_reopened) options_.on_target_reopened(engine_.last_error());
+    return;
   }
   std::span<const TokenReport> reports = step.result.reports;  // in slice order
   for (std::size_t i = 0; i < step.result.slices.size(); ++i) {

@@ -9,7 +9,7 @@ namespace forge::engine {
 
 void EngineLoop::count(const Engine::Step& step) {
   bool alarm_changed = false;
-  for (std::size_t i = 0; i < step.result.slices.size(); ++i) {
+  for (std::size_t i = 0; i < step.result.slices.size() && !step.result.kv_lost; ++i) {
     alarm_changed |= drafts_.add(step.plan.slices[i].drafts, step.result.slices[i].token_count);
   }
   if (alarm_changed && options_.on_draft_alarm) options_.on_draft_alarm(drafts_.alarm());
@@ -51,6 +51,7 @@ void EngineLoop::publish_status() {
   status_.free_host_blocks = scheduler.host().pool().free_count();
   status_.prefix_cache = scheduler.prefix_cache_statistics();
   status_.sessions = scheduler.sessions().all().size();
+  status_.reopens = engine_.reopens();
   if (engine_.target_lost()) status_.target_lost = engine_.last_error();
   status_.trace = engine_.trace_status();
 }

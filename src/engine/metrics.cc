@@ -17,7 +17,7 @@ void EngineMetrics::add_step(const StepPlan& plan, const StepResult& result,
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const Slice& slice = plan.slices[i];
     tokens += slice.count;
-    if (slice.drafts == 0) continue;
+    if (slice.drafts == 0 || result.kv_lost) continue;
     const std::size_t kept = std::max(result.slices[i].token_count, 1U) - 1;
     ++drafts.rounds;
     drafts.proposed += slice.drafts;

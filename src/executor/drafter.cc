@@ -1,5 +1,7 @@
 #include "forge/executor/drafter.h"
 
+#include <algorithm>
+
 namespace forge::executor {
 namespace {
 
@@ -26,6 +28,7 @@ std::uint32_t Drafter::offer(SequenceTable::Sequence& sequence, std::uint32_t mo
 }
 
 void Drafter::forget(const StepSlices& /*step*/) {}
+void Drafter::lose_kv() {}
 
 void LayerSkipDrafter::propose(const StepPlan& /*plan*/, StepSlices& step) {
   add_rounds({.model = PassModel::model, .layers = layers_, .proposes = true}, 0, step);
@@ -79,6 +82,11 @@ void ModelDrafter::forget(const StepSlices& step) {
     if (run.first >= run.slice->slice.first) continue;
     device_[block_of(*run.slice, run.first)] = run.first % block_size_;
   }
+}
+
+void ModelDrafter::lose_kv() {
+  std::ranges::fill(device_, std::nullopt);
+  std::ranges::fill(host_, std::nullopt);
 }
 
 std::uint32_t NgramDrafter::offer(SequenceTable::Sequence& sequence, std::uint32_t most) {

@@ -1,5 +1,6 @@
 #include "forge/executor/faulty_executor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <thread>
 
@@ -45,6 +46,21 @@ tl::expected<StepFault, std::string> parse_fault(std::string_view text) {
   return fault;
 }
 
+bool FaultyExecutor::is_lost(StepId step) const {
+  const StepFault lost{.kind = FaultKind::lost, .step = step.value};
+  return lost_ || std::ranges::find(faults_, lost) != faults_.end();
+}
+
+/// The target must not begin a step that is lost: its answer would go into its books.
+void FaultyExecutor::start(const StepPlan& plan) {
+  if (!is_lost(plan.step)) target_.start(plan);
+}
+
+tl::expected<void, std::string> FaultyExecutor::reopen() {
+  lost_.reset();
+  return target_.reopen();
+}
+
 tl::expected<void, ExecutionError> FaultyExecutor::execute(const StepPlan& plan,
                                                            StepResult& result) {
   const std::string what = "step " + std::to_string(plan.step.value) + " fails, as it was told";
@@ -57,10 +73,13 @@ tl::expected<void, ExecutionError> FaultyExecutor::execute(const StepPlan& plan,
       released_changed_.wait(lock, [this] { return released_; });
     }
     fails = fails || fault.kind == FaultKind::fails;
-    if (fault.kind == FaultKind::lost && !lost_) lost_ = what;
+  }
+  if (is_lost(plan.step)) {
+    if (!lost_) lost_ = what;
+    auto done = target_.execute(bookkeeping_of(plan), result);
+    return done ? tl::unexpected(ExecutionError{*lost_, true}) : done;
   }
   auto done = target_.execute(plan, result);
-  if (done && lost_) return tl::unexpected(ExecutionError{*lost_, true});
   if (done && fails) return tl::unexpected(ExecutionError{what});
   return done;
 }

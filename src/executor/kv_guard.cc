@@ -66,4 +66,10 @@ void KvGuard::forget(const StepPlan& plan, const StepSlices& step) {
   }
 }
 
+void KvGuard::lose_kv() {
+  for (std::optional<Watched>& pool : pools_) {
+    if (pool) pool->provenance.forget_all();
+  }
+}
+
 }  // namespace forge::executor

@@ -91,6 +91,11 @@ void KvProvenance::forget(const KvPass& pass) {
   }
 }
 
+void KvProvenance::forget_all() {
+  std::ranges::fill(device_, std::nullopt);
+  std::ranges::fill(host_, std::nullopt);
+}
+
 std::size_t KvProvenance::slot_of(const KvPass& pass, std::uint32_t position) const {
   return std::size_t{pass.blocks[position / block_size_]} * block_size_ + position % block_size_;
 }

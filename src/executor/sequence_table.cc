@@ -177,13 +177,24 @@ void SequenceTable::leave(const StepPlan& plan) {
     if (preemption.mode == PreemptionMode::swap) {
       take_swap_out(swaps_out, preemption.seq, left, block_size_);
     }
-    leave_batch(left);
-    left.blocks.clear();
-    left.valid = 0;
-    left.place = Sequence::Place::preempted;
+    preempt(left);
   }
   FORGE_CHECK(swaps_out.peek() == nullptr, "block ", swaps_out.peek()->from.value,
               " is copied to the host for nobody");
+}
+
+void SequenceTable::preempt(Sequence& sequence) {
+  leave_batch(sequence);
+  sequence.blocks.clear();
+  sequence.valid = 0;
+  sequence.place = Sequence::Place::preempted;
+}
+
+void SequenceTable::lose_kv() {
+  for (Sequence& sequence : rows_) sequence.host_blocks.clear();
+  for (const std::optional<std::uint32_t> row : batch_) {
+    if (row) preempt(rows_[*row]);
+  }
 }
 
 void SequenceTable::leave_batch(Sequence& sequence) { batch_[sequence.batch_row].reset(); }

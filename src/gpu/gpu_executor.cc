@@ -232,6 +232,18 @@ tl::expected<void, ExecutionError> GpuExecutor::execute(const StepPlan& plan, St
   return {};
 }
 
+tl::expected<void, std::string> GpuExecutor::reopen() {
+  State& state = *state_;
+  state.started.reset();
+  const Status drained = state.lost ? tl::unexpected(*state.lost) : state.drain();
+  if (!drained) return tl::unexpected(to_string(drained.error()));
+  state.sequences.lose_kv();
+  state.guard.lose_kv();
+  state.drafter->lose_kv();
+  state.tables.distrust();
+  return {};
+}
+
 /// What has to be done whether or not the step succeeds (executor.h), and the step as rows. Touches
 /// no memory that the device may still be reading.
 void GpuExecutor::State::keep_books(const StepPlan& plan) {

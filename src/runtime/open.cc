@@ -20,7 +20,8 @@ Runtime::Runtime(TargetOptions options, std::unique_ptr<const LoadedModel> model
 
 void Runtime::make_engine() {
   Executor& executor = faulty_ ? static_cast<Executor&>(*faulty_) : target_->executor();
-  engine_ = std::make_unique<engine::Engine>(options_.scheduler, executor, trace_.get());
+  engine_ = std::make_unique<engine::Engine>(options_.scheduler, executor, trace_.get(),
+                                             options_.on_target_lost);
 }
 
 tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {

@@ -135,6 +135,9 @@ constexpr std::array kFamilies = {
                  [](From from, Series& to) { to.add(number(from.status.steps)); }},
     MetricFamily{"forge:swaps_total", Counter, "", "So many preemptions moved KV to host memory.",
                  [](From from, Series& to) { to.add(number(from.status.swaps)); }},
+    MetricFamily{"forge:target_reopens_total", Counter, "",
+                 "The target was lost and opened again so many times.",
+                 [](From from, Series& to) { to.add(number(from.status.reopens)); }},
     MetricFamily{"http_requests_total", Counter, "`handler`, `method`, `status`",
                  "So many requests were answered, by route (none: there is no such path), method "
                  "and class of status (2xx).",

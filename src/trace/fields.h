@@ -131,10 +131,31 @@ struct Fields<TokenReport> {
 template <>
 struct Fields<StepResult> {
   static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 6;
+  static StepResult usual() { return {}; }
   static constexpr std::tuple kTable{
       Field{"step", &StepResult::step},       Field{"slices", &StepResult::slices},
       Field{"tokens", &StepResult::tokens},   Field{"logits", &StepResult::logits},
-      Field{"reports", &StepResult::reports}, Field{"likely", &StepResult::likely}};
+      Field{"reports", &StepResult::reports}, Field{"likely", &StepResult::likely},
+      Field{"kv_lost", &StepResult::kv_lost}};
+};
+template <>
+struct Fields<StoredBlock> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 3;
+  static StoredBlock usual() { return {}; }
+  static constexpr std::tuple kTable{
+      Field{"block", &StoredBlock::block}, Field{"seq", &StoredBlock::seq},
+      Field{"place", &StoredBlock::place}, Field{"parent", &StoredBlock::parent}};
+};
+template <>
+struct Fields<CacheDelta> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 0;
+  static CacheDelta usual() { return {}; }
+  static constexpr std::tuple kTable{Field{"cleared", &CacheDelta::cleared},
+                                     Field{"removed", &CacheDelta::removed},
+                                     Field{"stored", &CacheDelta::stored}};
 };
 template <>
 struct Fields<TokenBias> {

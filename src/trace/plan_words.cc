@@ -80,7 +80,19 @@ Words table_words(const StepPlan& plan) {
   return words;
 }
 
+Words cache_words(const CacheDelta& delta) {
+  Words words;
+  if (delta.cleared) words.emplace_back("cleared");
+  for (const BlockId block : delta.removed) words.push_back('-' + std::to_string(block.value));
+  for (const StoredBlock& stored : delta.stored) {
+    words.push_back('+' + std::to_string(stored.block.value) +
+                    (stored.parent ? '<' + std::to_string(stored.parent->value) : std::string()));
+  }
+  return words;
+}
+
 Words result_words(const StepResult& result) {
+  if (result.kv_lost) return {"all KV is lost"};
   Words words;
   for (const SliceResult& answer : result.slices) {
     std::string word = std::to_string(answer.seq.value);

@@ -17,6 +17,7 @@ Words finish_words(const StepPlan& plan);
 Words copy_words(const StepPlan& plan);
 Words slice_words(const StepPlan& plan);
 Words table_words(const StepPlan& plan);
+Words cache_words(const CacheDelta& delta);
 Words result_words(const StepResult& result);
 
 /// Words joined by spaces into lines of at most `width`; a longer word is broken.

@@ -92,19 +92,18 @@ class Replay {
       differ(prefixed("step", *std::move(difference)));
       return {};
     }
-    std::string target_error;
-    if (executor_ == nullptr) {
-      result_ = recorded.result;
-      result_.step = plan.step;
-    } else if (const auto done = executor_->execute(plan, result_); !done) {
-      target_error = done.error().message;
-      fail_step(plan, result_);
-    }
+    std::string target_error = answer(recorded.result, plan);
     if (auto difference = first_difference(recorded.result, result_)) {
       differ(prefixed("result", *std::move(difference)), std::move(target_error));
       return {};
     }
     scheduler_.commit(plan, result_);
+    if (says_what_is_cached(trace_.header())) {
+      if (auto difference = first_difference(recorded.cache, scheduler_.cache_delta())) {
+        differ(prefixed("cache", *std::move(difference)));
+        return {};
+      }
+    }
     const std::uint64_t link = run_.add(plan, result_);
     if (link != recorded.link) {
       differ({"link", digest_text(recorded.link), digest_text(link)});
@@ -114,6 +113,23 @@ class Replay {
     report_.digest = link;
     next_step_ = StepId{plan.step.value + 1};
     return {};
+  }
+
+  /// Writes the answer to the plan over result_. Returns: what the target said if it failed.
+  std::string answer(const StepResult& recorded, const StepPlan& plan) {
+    if (executor_ == nullptr) {
+      result_ = recorded;
+      result_.step = plan.step;
+      return "";
+    }
+    const auto done = executor_->execute(recorded.kv_lost ? bookkeeping_of(plan) : plan, result_);
+    if (!done || !recorded.kv_lost) {
+      if (!done) fail_step(plan, result_);
+      return done ? "" : done.error().message;
+    }
+    const auto opened = executor_->reopen();
+    opened ? lose_step(plan, result_) : fail_step(plan, result_);
+    return opened ? "" : opened.error();
   }
 
   void differ(Difference difference, std::string target_error = "") {

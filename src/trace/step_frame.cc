@@ -73,7 +73,8 @@ class Frame {
              {"copies", detail::copy_words(plan)},
              {"tables", detail::table_words(plan)},
              {"slices", detail::slice_words(plan)},
-             {"result", detail::result_words(moment_.step.result)}};
+             {"result", detail::result_words(moment_.step.result)},
+             {"cache", detail::cache_words(moment_.step.cache)}};
     std::erase_if(plan_, [](const Section& section) { return section.words.empty(); });
     for (auto* group : {&queues_, &plan_}) {
       for (Section& section : *group) {

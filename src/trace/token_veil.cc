@@ -29,6 +29,7 @@ const StepResult& TokenVeil::step(const StepPlan& plan, const StepResult& result
   result_.step = result.step;
   result_.slices = result.slices;
   result_.tokens = result.tokens;
+  result_.kv_lost = result.kv_lost;
   for (const SliceResult& slice : result.slices) {
     if (slice.token_count == 0) continue;
     const auto found = prefixes_.find(slice.seq);

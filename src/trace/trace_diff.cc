@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
 
@@ -62,6 +63,7 @@ std::string kind_of(const TraceEvent& event) {
 Result compare_steps(const StepEvent& left, const StepEvent& right) {
   if (Result plan = compare_values("step", left.plan, right.plan)) return plan;
   if (Result result = compare_values("result", left.result, right.result)) return result;
+  if (Result cache = compare_values("cache", left.cache, right.cache)) return cache;
   if (left.link == right.link) return std::nullopt;
   return Difference{"link", digest_text(left.link), digest_text(right.link)};
 }
@@ -96,8 +98,14 @@ class Comparison {
   }
 
  private:
-  static Result compare_events(const std::optional<TraceEvent>& a,
-                               const std::optional<TraceEvent>& b) {
+  /// Where only one of the traces says what was cached, that is no difference.
+  Result compare_events(std::optional<TraceEvent>& a, std::optional<TraceEvent>& b) const {
+    const bool both_say =
+        says_what_is_cached(left_.header()) && says_what_is_cached(right_.header());
+    for (auto* event : {&a, &b}) {
+      auto* const step = *event ? std::get_if<StepEvent>(&**event) : nullptr;
+      if (step != nullptr && !both_say) step->cache.clear();
+    }
     if (a && b) return first_difference(*a, *b);
     return Difference{"event", a ? kind_of(*a) : "end of trace", b ? kind_of(*b) : "end of trace"};
   }
@@ -119,6 +127,10 @@ Result first_difference(const StepPlan& left, const StepPlan& right) {
 }
 
 Result first_difference(const StepResult& left, const StepResult& right) {
+  return compare_values("", left, right);
+}
+
+Result first_difference(const CacheDelta& left, const CacheDelta& right) {
   return compare_values("", left, right);
 }
 

@@ -51,6 +51,7 @@ class Export {
       name += " (" + std::string(name_of(event.request.priority)) + ')';
     }
     out_.name_thread(track(event.seq), name);
+    shown_[event.seq] = Place::waiting;
     out_.begin(track(event.seq), name_of(Place::waiting), kStepUs * state_.next_step().value,
                {{"prompt_tokens", event.request.prompt.size()},
                 {"max_new_tokens", event.request.max_new_tokens}});
@@ -61,6 +62,7 @@ class Export {
     const std::uint64_t ts = kStepUs * plan.step.value;
     for (const Finish& finish : plan.finished) {
       end(finish.seq, ts);
+      shown_.erase(finish.seq);
       out_.instant(track(finish.seq), name_of(finish.reason), ts);
     }
     for (const Preemption& preemption : plan.preempted) end(preemption.seq, ts);
@@ -83,12 +85,12 @@ class Export {
     const std::uint64_t ts = kStepUs * plan.step.value;
     for (const Preemption& preemption : plan.preempted) {
       // Where it is now: a failed step has taken nobody to the host.
-      const TracedSequence* const sequence = state_.find(preemption.seq);
-      out_.begin(track(preemption.seq), name_of(sequence->place), ts);
+      begin(*state_.find(preemption.seq), ts);
     }
     for (const auto* admissions : {&plan.admitted, &plan.resumed}) {
       for (const Admission& a : *admissions) {
-        out_.begin(track(a.seq), "running", ts, {{"cached_tokens", a.cached_tokens}});
+        shown_[a.seq] = Place::running;
+        out_.begin(track(a.seq), name_of(Place::running), ts, {{"cached_tokens", a.cached_tokens}});
       }
     }
     std::uint64_t tokens = 0;
@@ -102,6 +104,21 @@ class Export {
     counter("running", ts, state_.running_count());
     counter("batch size", ts, plan.slices.size());
     counter("batch tokens", ts, tokens);
+    if (event.result.kv_lost) lose_kv(ts + kStepUs);
+  }
+
+  void begin(const TracedSequence& sequence, std::uint64_t ts) {
+    shown_[sequence.seq] = sequence.place;
+    out_.begin(track(sequence.seq), name_of(sequence.place), ts);
+  }
+
+  void lose_kv(std::uint64_t ts) {
+    for (const auto& [seq, sequence] : state_.sequences()) {
+      if (shown_[seq] == sequence.place) continue;
+      out_.end(track(seq), name_of(shown_[seq]), ts);
+      out_.instant(track(seq), "KV lost", ts);
+      begin(sequence, ts);
+    }
   }
 
   void show_slice(const StepEvent& event, std::size_t index) {
@@ -135,6 +152,7 @@ class Export {
   TraceReader& trace_;
   detail::EventWriter out_;
   TraceState state_;
+  std::map<SeqId, Place> shown_;              // what each track is in
   std::vector<std::uint32_t> most_computed_;  // of the plan's slices, before them
   std::map<std::string_view, std::uint64_t> counters_;
 };

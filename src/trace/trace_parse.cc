@@ -55,6 +55,7 @@ tl::expected<TraceEvent, Fault> parse_step(const Json& line) {
   StepEvent event;
   Parsed parsed = parse_member(line, "step", event.plan);
   if (parsed) parsed = parse_member(line, "result", event.result);
+  if (parsed && line.contains("cache")) parsed = parse_member(line, "cache", event.cache);
   if (parsed) {
     const auto link = line.find("link");
     parsed = link == line.end() ? Parsed(fault("field 'link' is missing"))
@@ -98,10 +99,12 @@ tl::expected<TraceEvent, Fault> parse_event(const Json& line) {
       return event;
     }
   }
-  if (line.is_object() && line.size() == 3 && line.contains("step")) return parse_step(line);
-  return fault(shown(line) +
-               " is not an event: {\"submit\"}, {\"cancel\"}, {\"release_session\"}, "
-               "{\"clear_prefix_cache\"} or {\"step\",\"result\",\"link\"}");
+  const std::size_t parts = line.is_object() && line.contains("cache") ? 4 : 3;
+  if (line.is_object() && line.size() == parts && line.contains("step")) return parse_step(line);
+  return fault(
+      shown(line) +
+      " is not an event: {\"submit\"}, {\"cancel\"}, {\"release_session\"}, "
+      "{\"clear_prefix_cache\"} or {\"step\",\"result\",\"link\"}, with \"cache\" or without");
 }
 
 Parsed check_config(const SchedulerConfig& config) {

@@ -139,6 +139,7 @@ TraceState::Applied TraceState::apply(const StepEvent& event, const BeforeTurn& 
   }
   Applied done = follow_plan(event.plan, before_turn);
   if (done) done = follow_result(event.plan, event.result);
+  if (done) done = cached_.apply(event.cache);
   if (done) ++next_step_.value;
   return done;
 }
@@ -252,6 +253,12 @@ TraceState::Applied TraceState::follow_result(const StepPlan& plan, const StepRe
     return tl::unexpected(std::to_string(plan.slices.size()) + " slices have " +
                           std::to_string(result.slices.size()) + " answers");
   }
+  if (result.kv_lost) {
+    if (!result.tokens.empty())
+      return tl::unexpected(std::string("tokens of a step that was lost"));
+    lose_kv();
+    return {};
+  }
   bool all_failed = true;
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     if (auto done = answer(plan.slices[i], result.slices[i]); !done) return done;
@@ -300,6 +307,22 @@ void TraceState::forget_failed_swaps(const StepPlan& plan) {
     drop_host_blocks(*sequence);
     sequence->computed_tokens = 0;
     move(*sequence, Place::waiting);
+  }
+}
+
+/// Who has ended is retired by the next plan, as ever.
+void TraceState::lose_kv() {
+  for (const TracedSequence* running : batch()) {
+    TracedSequence& sequence = *lookup(running->seq);
+    if (sequence.ends) continue;
+    move(sequence, Place::waiting);
+    begin_waiting(sequence);
+  }
+  for (auto& [seq, sequence] : sequences_) {
+    blocks_.drop(seq);
+    drop_host_blocks(sequence);
+    sequence.computed_tokens = 0;
+    if (sequence.place == Place::swapped) move(sequence, Place::waiting);
   }
 }
 

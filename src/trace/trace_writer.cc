@@ -48,11 +48,15 @@ void append_clear_prefix_cache(TextBuffer& out) {
 }
 
 void append_step(TextBuffer& out, const StepPlan& plan, const StepResult& result,
-                 std::uint64_t link) {
+                 const CacheDelta& cache, std::uint64_t link) {
   out.append(std::string_view("{\"step\":"));
   append_json(out, plan);
   out.append(std::string_view(",\"result\":"));
   append_json(out, result);
+  if (!cache.empty()) {
+    out.append(std::string_view(",\"cache\":"));
+    append_json(out, cache);
+  }
   out.append(std::string_view(",\"link\":"));
   detail::append_json_digest(out, link);
   out.append('}');
@@ -64,7 +68,7 @@ struct AppendEvent {
   void operator()(const CancelEvent& e) const { append_cancel(out, e); }
   void operator()(const ReleaseSessionEvent& e) const { append_release_session(out, e); }
   void operator()(const ClearPrefixCacheEvent&) const { append_clear_prefix_cache(out); }
-  void operator()(const StepEvent& e) const { append_step(out, e.plan, e.result, e.link); }
+  void operator()(const StepEvent& e) const { append_step(out, e.plan, e.result, e.cache, e.link); }
 };
 
 }  // namespace
@@ -103,9 +107,9 @@ void TraceWriter::clear_prefix_cache() {
   end_line();
 }
 
-void TraceWriter::step(const StepPlan& plan, const StepResult& result) {
+void TraceWriter::step(const StepPlan& plan, const StepResult& result, const CacheDelta& cache) {
   const StepResult& told = veil_ ? veil_->step(plan, result) : result;
-  append_step(line_, plan, told, run_.add(plan, told));
+  append_step(line_, plan, told, cache, run_.add(plan, told));
   ++steps_;
   end_line();
 }

@@ -48,6 +48,26 @@ TEST(FaultPrograms, a_target_that_is_lost_ends_the_program_with_a_status_of_its_
               HasSubstr("forge-infer: the target is lost: step 2 fails, as it was told\n"));
 }
 
+TEST(FaultPrograms, a_target_that_is_opened_again_gives_the_tokens_that_it_would_have_given) {
+  for (const char* target : {"cpu", "sim"}) {
+    std::string undisturbed;
+    for (const bool is_lost : {false, true}) {
+      std::vector<std::string> flags{"--target", target, "--on-target-lost", "reopen"};
+      if (is_lost) flags.insert(flags.end(), {"--fault", "lost@2", "--fault", "lost@4"});
+      ServerProcess server(flags);
+      ASSERT_TRUE(server.listens()) << server.said();
+      const auto response = server.complete(ServerProcess::question(10));
+      ASSERT_EQ(response.status, 200U) << response.body;
+      const std::string text = response.json()["choices"][0]["text"];
+      if (!is_lost) undisturbed = text;
+      EXPECT_EQ(text, undisturbed) << target;
+      EXPECT_EQ(server.end(), 0);
+      const auto said = server.read_all();
+      EXPECT_EQ(said.find("opened again") != std::string::npos, is_lost) << said;
+    }
+  }
+}
+
 TEST(FaultPrograms, a_step_that_fails_costs_its_requests_alone) {
   ServerProcess server({"--fault", "fails@2", "--fault", "late@9:1"});
   ASSERT_TRUE(server.listens()) << server.said();

@@ -53,6 +53,8 @@ class FakeExecutor : public Executor {
   std::function<bool(const Request&, std::uint32_t produced)> overflows;
   /// It takes requests with a grammar, and ignores that.
   bool ignores_grammars = false;
+  /// It can be opened again. Set before the first step.
+  bool reopens = true;
   /// Steps that fail. Set before the first step.
   std::set<std::uint64_t> failing_steps;
 
@@ -104,6 +106,11 @@ class FakeExecutor : public Executor {
     result.clear();
     result.step = plan.step;
     for (const Slice& slice : plan.slices) run(slice, result);
+    return {};
+  }
+
+  tl::expected<void, std::string> reopen() override {
+    if (!reopens) return Executor::reopen();
     return {};
   }
 

@@ -13,8 +13,11 @@ using test::Listener;
 
 /// A loop over a fake target that says "hello" and goes wrong.
 struct FaultyLoop {
-  explicit FaultyLoop(const std::vector<std::string>& faults)
-      : target(test::says("hello")), executor(target, parsed(faults)) {}
+  explicit FaultyLoop(const std::vector<std::string>& faults,
+                      engine::OnTargetLost on_target_lost = engine::OnTargetLost::exit)
+      : target(test::says("hello")),
+        executor(target, parsed(faults)),
+        engine(test::kLoopConfig, executor, nullptr, on_target_lost) {}
   ~FaultyLoop() { executor.release(); }
 
   static std::vector<StepFault> parsed(const std::vector<std::string>& texts) {
@@ -32,12 +35,14 @@ struct FaultyLoop {
   test::FakeExecutor target;
   FaultyExecutor executor;
   const text::ByteTokenizer tokenizer;
-  engine::Engine engine{test::kLoopConfig, executor};
+  engine::Engine engine;
   std::vector<std::string> losses;
+  std::vector<std::string> reopens;
   engine::EngineLoop loop{
       engine, tokenizer,
       engine::EngineLoop::Options{
-          .on_target_lost = [this](const std::string& reason) { losses.push_back(reason); }}};
+          .on_target_lost = [this](const std::string& reason) { losses.push_back(reason); },
+          .on_target_reopened = [this](const std::string& reason) { reopens.push_back(reason); }}};
 };
 
 TEST(ParseFault, takes_what_the_header_says_and_names_the_rest) {
@@ -73,6 +78,40 @@ TEST(FaultyExecutor, a_target_that_is_lost_stays_lost) {
   EXPECT_EQ(f.loop.status().target_lost, "step 1 fails, as it was told");
   ASSERT_FALSE(f.losses.empty());
   EXPECT_EQ(f.losses.front(), "step 1 fails, as it was told");
+}
+
+TEST(FaultyExecutor, a_target_that_is_opened_again_loses_no_request_and_no_token) {
+  FaultyLoop f({"lost@1", "lost@3", "lost@4"}, engine::OnTargetLost::reopen);
+  Listener listener;
+  ASSERT_TRUE(f.loop.submit(ask(), {}, listener.sink()));
+  EXPECT_EQ(listener.text(), "hello");
+  EXPECT_EQ(listener.finish(), FinishReason::eos);
+  f.loop.drain();
+  EXPECT_TRUE(f.losses.empty());
+  EXPECT_EQ(f.reopens, (std::vector<std::string>{"step 1 fails, as it was told",
+                                                 "step 3 fails, as it was told",
+                                                 "step 4 fails, as it was told"}));
+  EXPECT_EQ(f.loop.status().reopens, 3U);
+  EXPECT_EQ(f.loop.status().target_lost, std::nullopt);
+}
+
+TEST(FaultyExecutor, a_target_that_is_lost_again_and_again_stays_lost) {
+  FaultyLoop f({"lost@1", "lost@2", "lost@3", "lost@4"}, engine::OnTargetLost::reopen);
+  EXPECT_EQ(f.end_of_request().finish, FinishReason::error);
+  f.loop.drain();
+  EXPECT_EQ(f.loop.status().target_lost,
+            "step 4 fails, as it was told, after it was opened again 3 times in a row");
+  EXPECT_FALSE(f.losses.empty());
+}
+
+TEST(FaultyExecutor, a_target_that_cannot_be_opened_again_stays_lost) {
+  FaultyLoop f({"lost@1"}, engine::OnTargetLost::reopen);
+  f.target.reopens = false;
+  EXPECT_EQ(f.end_of_request().finish, FinishReason::error);
+  f.loop.drain();
+  EXPECT_EQ(f.loop.status().target_lost,
+            "step 1 fails, as it was told, and it cannot be opened again: this target cannot be "
+            "opened again in the same process");
 }
 
 TEST(FaultyExecutor, a_step_that_is_late_is_as_any_other) {

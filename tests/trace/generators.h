@@ -141,7 +141,20 @@ inline StepResult any_result() {
         any_seq(), any_u32(), TokenId{any_u32()}, -any_temperature(), any_temperature(),
         first,     count};
   });
+  result.kv_lost = *rc::gen::inRange(0, 10) == 0;
   return result;
+}
+
+inline CacheDelta any_delta() {
+  CacheDelta delta;
+  delta.cleared = *rc::gen::arbitrary<bool>();
+  delta.removed = *ids<BlockId>();
+  delta.stored = any_list<StoredBlock>([] {
+    return StoredBlock{
+        BlockId{any_u32()}, any_seq(), any_u32(),
+        *rc::gen::arbitrary<bool>() ? std::optional(BlockId{any_u32()}) : std::nullopt};
+  });
+  return delta;
 }
 
 inline Request any_request() {
@@ -172,7 +185,8 @@ inline trace::TraceEvent any_event() {
     case 3:
       return trace::ClearPrefixCacheEvent{};
     default:
-      return trace::StepEvent{any_plan(), any_result(), *rc::gen::arbitrary<std::uint64_t>()};
+      return trace::StepEvent{any_plan(), any_result(), any_delta(),
+                              *rc::gen::arbitrary<std::uint64_t>()};
   }
 }
 

@@ -19,6 +19,7 @@ class HashExecutor : public Executor {
   std::uint32_t drafts = 0;
   bool logits_digests = true;
   std::set<std::uint64_t> failing_steps;
+  std::set<std::uint64_t> lost_steps;
   std::uint64_t executed_steps = 0;
 
   void begin(SeqId, const Request&) override {}
@@ -28,11 +29,15 @@ class HashExecutor : public Executor {
     if (failing_steps.contains(plan.step.value)) {
       return tl::unexpected(ExecutionError{"the device is on fire"});
     }
+    if (lost_steps.contains(plan.step.value) && !plan.slices.empty()) {
+      return tl::unexpected(ExecutionError{"the device is gone", true});
+    }
     result.clear();
     result.step = plan.step;
     for (const Slice& slice : plan.slices) answer(slice, result);
     return {};
   }
+  tl::expected<void, std::string> reopen() override { return {}; }
 
  private:
   void answer(const Slice& slice, StepResult& result) const {

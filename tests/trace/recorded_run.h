@@ -42,9 +42,11 @@ class Recording {
   }
   const StepPlan& step() {
     const StepPlan& plan = scheduler_.schedule();
-    if (!executor_.execute(plan, result_)) fail_step(plan, result_);
+    if (const auto done = executor_.execute(plan, result_); !done) {
+      done.error().target_lost ? lose_step(plan, result_) : fail_step(plan, result_);
+    }
     scheduler_.commit(plan, result_);
-    writer_.step(plan, result_);
+    writer_.step(plan, result_, scheduler_.cache_delta());
     return plan;
   }
   void run() {

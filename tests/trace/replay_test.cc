@@ -19,6 +19,7 @@ using testing::HashExecutor;
 using testing::joined;
 using testing::lines_of;
 using testing::replaced;
+using testing::request;
 using testing::small_trace;
 
 tl::expected<ReplayReport, TraceError> replay_text(const std::string& text,
@@ -100,6 +101,28 @@ TEST(Replay, a_result_that_answers_another_plan_is_not_committed) {
   EXPECT_NE(spoil([](StepResult& result) { result.slices.clear(); }), "no error");
   EXPECT_NE(spoil([](StepResult& result) { result.slices[0].seq = SeqId{9}; }), "no error");
   EXPECT_NE(spoil([](StepResult& result) { result.slices[0].token_count = 0; }), "no error");
+}
+
+TEST(Replay, a_target_that_was_lost_is_lost_again_and_opened_again) {
+  HashExecutor executor;
+  executor.lost_steps = {2, 5};
+  const std::string text = testing::record({{.cache = {.num_blocks = 12, .block_size = 4}}},
+                                           {request(5, 4), request(9, 6)}, executor);
+  ASSERT_NE(text.find("\"kv_lost\":true"), std::string::npos);
+  EXPECT_FALSE(replay_plans_of(text).value().difference);
+  const auto report = replay_text(text).value();
+  EXPECT_FALSE(report.difference);
+  EXPECT_EQ(report.digest, replay_plans_of(text).value().digest);
+}
+
+TEST(Replay, what_was_cached_is_compared_where_the_trace_says_it) {
+  const std::string text = testing::eventful_trace();
+  const std::string other = replaced(text, "\"stored\":[[0,1,0]]", "\"stored\":[[0,1,1]]");
+  const auto report = replay_plans_of(other).value();
+  ASSERT_TRUE(report.difference);
+  EXPECT_EQ(to_string(report.difference->difference), "cache.stored[0].place: 1 against 0");
+  const std::string silent = replaced(other, "\"forge_trace\":9", "\"forge_trace\":8");
+  EXPECT_FALSE(replay_plans_of(silent).value().difference);
 }
 
 // The stored traces are seeds of the fuzzer and what book/traces.md shows. They were written by

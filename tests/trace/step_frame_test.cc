@@ -32,7 +32,8 @@ TEST(StepFrame, shows_a_swap_with_queues_plan_and_result) {
             "copies    [6 out]\n"
             "tables    2:4+12\n"
             "slices    3:21+1 2:16+1\n"
-            "result    3=271 2=38\n");
+            "result    3=271 2=38\n"
+            "cache     -12\n");
 }
 
 TEST(StepFrame, shows_what_was_asked_and_who_is_admitted_with_a_prefix) {
@@ -52,7 +53,8 @@ TEST(StepFrame, shows_what_was_asked_and_who_is_admitted_with_a_prefix) {
             "copies    [2>9]\n"
             "tables    3:0+0,1,2,5 2:0+0,1,6 4:0+0,1,2,7,8 5:0+0,1,9\n"
             "slices    3:12+3* 2:8+2* 4:12+6* 5:11+1*\n"
-            "result    3=314 2=161 4=198 5=234\n");
+            "result    3=314 2=161 4=198 5=234\n"
+            "cache     +7<2\n");
 }
 
 TEST(StepFrame, a_prompt_under_way_shows_how_far_it_is) {

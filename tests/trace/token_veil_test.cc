@@ -65,6 +65,12 @@ TEST(TokenVeil, an_answer_goes_on_where_its_prompt_ended) {
   EXPECT_EQ(answer("og"), (std::vector{whole[5], whole[6]}));
 }
 
+TEST(TokenVeil, that_all_kv_is_lost_is_told) {
+  TokenVeil veil(kKey);
+  EXPECT_TRUE(veil.step({}, {.kv_lost = true}).kv_lost);
+  EXPECT_FALSE(veil.step({}, {}).kv_lost);
+}
+
 TEST(TokenVeil, what_would_tell_of_tokens_otherwise_is_left_out) {
   TokenVeil veil(kKey);
   Request request = request_of("a");

@@ -119,6 +119,15 @@ TEST(CompareTraces, a_different_header_does_not_hide_where_the_runs_part) {
   EXPECT_FALSE(comparison.equal());
 }
 
+TEST(CompareTraces, what_was_cached_differs_only_where_both_say_it) {
+  const std::string text = testing::eventful_trace();
+  const std::string other = replaced(text, "\"stored\":[[0,1,0]]", "\"stored\":[[0,1,1]]");
+  EXPECT_EQ(to_string(differences(text, other).value().event->difference),
+            "cache.stored[0].place: 0 against 1");
+  const std::string silent = replaced(other, "\"forge_trace\":9", "\"forge_trace\":8");
+  EXPECT_FALSE(differences(text, silent).value().event);
+}
+
 TEST(CompareTraces, an_unreadable_side_is_named) {
   const auto comparison = differences(small_trace(), small_trace() + "{");
   ASSERT_FALSE(comparison);

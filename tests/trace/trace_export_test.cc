@@ -139,6 +139,18 @@ TEST(Export, a_track_tells_the_story_of_its_sequence) {
                                                              "1 waiting", "2 cancelled"}));
 }
 
+TEST(Export, a_lost_target_sends_the_batch_back_to_wait) {
+  testing::HashExecutor executor;
+  executor.lost_steps = {2};
+  const json document = exported(
+      testing::record({{.cache = {.num_blocks = 12, .block_size = 4}}}, {request(5, 4)}, executor));
+  check(document);
+  EXPECT_EQ(story_of(document, 1),
+            (std::vector<std::string>{"0 waiting", "0 running", "0 prefill", "1 decode", "2 decode",
+                                      "3 KV lost", "3 waiting", "3 running", "3 recompute",
+                                      "4 decode", "5 length"}));
+}
+
 TEST(Export, swaps_chunks_and_drafts_have_their_own_names) {
   const json document = exported(testing::eventful_trace());
   std::map<std::string, std::size_t> count;

@@ -29,6 +29,8 @@ StepEvent documented_step() {
   event.result.slices = {{SeqId{4}, 0, 1, FinishSignal::none, 0}};
   event.result.tokens = {TokenId{105}};
   event.result.logits = {0xcbf29ce484222325};
+  event.cache.removed = {BlockId{5}};
+  event.cache.stored = {{BlockId{9}, SeqId{4}, 0}, {BlockId{8}, SeqId{4}, 1, BlockId{9}}};
   event.link = 0x84222325cbf29ce4;
   return event;
 }
@@ -39,7 +41,17 @@ TEST(TraceJson, a_step_is_written_as_documented) {
             R"("finished":[[1,"length"]],"copies":[["within",0,5]],"tables":[[4,0,0,2]],)"
             R"("appended_blocks":[9,8],"slices":[[4,0,2]],"decodes":0},)"
             R"("result":{"step":7,"slices":[[4,0]],"tokens":[105],)"
-            R"("logits":["cbf29ce484222325"]},"link":"84222325cbf29ce4"})");
+            R"("logits":["cbf29ce484222325"]},)"
+            R"("cache":{"removed":[5],"stored":[[9,4,0],[8,4,1,9]]},"link":"84222325cbf29ce4"})");
+}
+
+TEST(TraceJson, the_loss_of_all_kv_is_written_as_documented) {
+  StepEvent event;
+  event.result.kv_lost = true;
+  event.cache.cleared = true;
+  EXPECT_EQ(to_json_line(TraceEvent(event)),
+            R"({"step":{"step":0,"decodes":0},"result":{"step":0,"kv_lost":true},)"
+            R"("cache":{"cleared":true},"link":"0000000000000000"})");
 }
 
 TEST(TraceJson, an_empty_step_has_no_lists) {
@@ -66,7 +78,7 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .session_idle_steps = 10},
                            {{"model", "tiny"}}};
   EXPECT_EQ(to_json_line(header),
-            R"({"forge_trace":8,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
+            R"({"forge_trace":9,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
             R"("max_batch_size":16,"max_batch_tokens":64,"prefill_chunk_size":8,)"
             R"("watermark_blocks":2,"priority_head_start":9,"preemption":"swap",)"
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"

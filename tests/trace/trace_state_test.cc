@@ -60,6 +60,22 @@ std::string text_of(const TraceState& state) {
   return text + text_of(state.shares()) + std::to_string(state.host_blocks()) + " host blocks\n";
 }
 
+std::string cached_text(BlockId block, std::optional<BlockId> parent) {
+  return std::to_string(block.value) + " after " +
+         (parent ? std::to_string(parent->value) : "nothing") + "\n";
+}
+std::string cached_text(const Scheduler& scheduler) {
+  std::string text;
+  const PrefixIndex& index = *scheduler.cache().index();
+  for (const BlockId block : index.blocks()) text += cached_text(block, index.parent(block));
+  return text;
+}
+std::string cached_text(const TraceState& state) {
+  std::string text;
+  for (const auto& [block, node] : state.cached().all()) text += cached_text(block, node.parent);
+  return text;
+}
+
 using Random = std::mt19937;
 std::uint32_t draw_below(Random& random, std::uint32_t limit) {
   return static_cast<std::uint32_t>(random() % limit);
@@ -91,6 +107,7 @@ TEST_P(TraceStateFollows, queue_batch_host_and_shares_of_the_scheduler) {
   testing::HashExecutor executor;
   executor.drafts = 3;
   executor.failing_steps = {40, 41, 90};
+  executor.lost_steps = {60, 61, 200};
   testing::Recording run(header, executor);
   TraceState state(header.scheduler);
   Random random(7);
@@ -111,6 +128,7 @@ TEST_P(TraceStateFollows, queue_batch_host_and_shares_of_the_scheduler) {
       ++events_read;
     }
     ASSERT_EQ(text_of(state), text_of(run.scheduler())) << "after step " << step;
+    ASSERT_EQ(cached_text(state), cached_text(run.scheduler())) << "after step " << step;
     ASSERT_EQ(state.next_step().value, static_cast<std::uint64_t>(step) + 1);
     ASSERT_EQ(state.waiting_count() + state.swapped_count() + state.running_count(),
               state.sequences().size());
@@ -182,6 +200,46 @@ TEST(TraceState, events_that_contradict_those_before_are_errors) {
             "sequence 1 is answered by one of sequence 2");
   EXPECT_EQ(answered({.seq = SeqId{1}, .token_count = 3}),
             "sequence 1 gets 3 tokens for a slice of 1 with 0 drafts");
+  const auto cached = [&](const CacheDelta& delta) {
+    return error(step([&](StepEvent& e) { e.cache = delta; }));
+  };
+  EXPECT_EQ(cached({.removed = {BlockId{3}}}),
+            "block 3 of the prefix cache is removed and is not there");
+  EXPECT_EQ(cached({.stored = {{BlockId{3}, SeqId{1}, 1, BlockId{2}}}}),
+            "block 3 of the prefix cache is stored after block 2, which is not there");
+  EXPECT_EQ(cached({.stored = {{BlockId{3}, SeqId{1}, 0}, {BlockId{3}, SeqId{1}, 0}}}),
+            "block 3 of the prefix cache is stored twice");
+}
+
+TEST(TraceState, when_all_kv_is_lost_the_batch_waits_again) {
+  TraceState state = running_state();
+  StepEvent step;
+  step.plan.step = StepId{1};
+  step.plan.slices = {{SeqId{1}, 3, 1, 0, true}};
+  lose_step(step.plan, step.result);
+  ASSERT_TRUE(state.apply(step));
+  const TracedSequence& sequence = *state.find(SeqId{1});
+  EXPECT_EQ(sequence.place, Place::waiting);
+  EXPECT_EQ(sequence.computed_tokens, 0U);
+  EXPECT_EQ(sequence.output_tokens, 1U);
+  EXPECT_EQ(state.blocks().held_count(), 0U);
+  EXPECT_EQ(state.queue().size(), 1U);
+
+  step.result.tokens = {TokenId{1}};
+  EXPECT_EQ(running_state().apply(step).error(), "tokens of a step that was lost");
+}
+
+TEST(TraceState, a_cached_block_is_removed_after_those_behind_it) {
+  TraceState state = running_state();
+  StepEvent step;
+  step.plan.step = step.result.step = StepId{1};
+  step.cache.stored = {{BlockId{3}, SeqId{1}, 0}, {BlockId{2}, SeqId{1}, 1, BlockId{3}}};
+  ASSERT_TRUE(state.apply(step));
+  EXPECT_EQ(state.cached().all().at(BlockId{2}).place, 1U);
+  step.plan.step = step.result.step = StepId{2};
+  step.cache = {.removed = {BlockId{3}}};
+  EXPECT_EQ(state.apply(step).error(),
+            "block 3 of the prefix cache is removed before those after it");
 }
 
 }  // namespace

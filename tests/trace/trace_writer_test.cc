@@ -38,11 +38,11 @@ TEST(TraceWriter, writes_the_header_and_a_line_an_event) {
   plan.slices = {{SeqId{1}, 0, 2, 0, true}};
   StepResult result;
   writer.submit(SeqId{1}, request);
-  writer.step(plan, result);
+  writer.step(plan, result, {});
   writer.cancel(SeqId{1}, FinishReason::stop);
   writer.release_session(SessionId{7});
   writer.clear_prefix_cache();
-  const StepEvent step{plan, result, RunDigest().add(plan, result)};
+  const StepEvent step{plan, result, {}, RunDigest().add(plan, result)};
   EXPECT_EQ(out.str(), to_json_line(kHeader) + "\n" +
                            to_json_line(TraceEvent(SubmitEvent{SeqId{1}, request})) + "\n" +
                            to_json_line(TraceEvent(step)) + "\n" +
@@ -65,7 +65,7 @@ TEST(TraceWriter, veils_tokens_where_the_header_says_so) {
   plan.slices = {{SeqId{1}, 0, 2, 0, true}};
   const StepResult result{
       .slices = {{SeqId{1}, 0, 1}}, .tokens = {TokenId{7}}, .logits = {0xabcdef}};
-  writer.step(plan, result);
+  writer.step(plan, result, {});
   EXPECT_EQ(out.str().find("\"tokens\":[7]"), std::string::npos);
   EXPECT_EQ(out.str().find("logits"), std::string::npos);
 }
@@ -80,7 +80,7 @@ TEST(TraceWriter, its_digest_is_that_of_the_run) {
   for (std::uint64_t step = 0; step < 3; ++step) {
     plan.step = result.step = StepId{step};
     run.add(plan, result);
-    writer.step(plan, result);
+    writer.step(plan, result, {});
     EXPECT_EQ(writer.digest(), run.value());
   }
   EXPECT_EQ(writer.steps(), 3u);
@@ -126,7 +126,7 @@ TEST(TraceWriter, the_first_failed_write_ends_the_recording_and_is_remembered) {
   for (std::uint64_t step = 0; step < 5; ++step) {
     plan.step = result.step = StepId{step};
     run.add(plan, result);
-    writer.step(plan, result);
+    writer.step(plan, result, {});
     EXPECT_EQ(writer.flush(), step < 2) << step;
     EXPECT_EQ(writer.failure().has_value(), step >= 2) << step;
   }

@@ -21,7 +21,7 @@ namespace forge {
 /// the plan's swaps: a sequence that they swap out is recomputed (Scheduler::commit).
 struct ExecutionError {
   std::string message;
-  bool target_lost = false;  ///< no later step can succeed either
+  bool target_lost = false;  ///< no later step can succeed either, unless it is opened again
 };
 
 class Executor {
@@ -59,6 +59,14 @@ class Executor {
   ///
   /// Requires: plans come in the order in which they were scheduled.
   virtual tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) = 0;
+
+  /// Opens the target again after a step that said that it is lost. What it knows of the sequences
+  /// stays; their KV is gone, on the device and on the host, and so are their tables: every
+  /// sequence that was in the batch is out of it, as if it had been preempted. Errors: a sentence
+  /// that says why not.
+  virtual tl::expected<void, std::string> reopen() {
+    return tl::unexpected(std::string("this target cannot be opened again in the same process"));
+  }
 };
 
 }  // namespace forge

@@ -47,6 +47,7 @@
 #include <vector>
 
 #include "forge/core/block_pool.h"
+#include "forge/core/cache_delta.h"
 #include "forge/core/prefix_index.h"
 #include "forge/core/seq_map.h"
 
@@ -182,6 +183,11 @@ class PagedKVCache {
   std::uint64_t insertions() const { return insertions_; }   ///< blocks published so far
   std::uint64_t evictions() const { return evictions_; }     ///< cached blocks given up so far
 
+  /// What has changed in the index since take_changes() was called, which writes it over `changes`
+  /// and begins anew.
+  const CacheDelta& changes() const { return changes_; }
+  void take_changes(CacheDelta& changes);
+
  private:
   struct Entry {
     std::uint32_t tokens = 0;
@@ -208,6 +214,7 @@ class PagedKVCache {
   std::uint64_t epoch_ = 0;  // how often the index was cleared
   std::uint64_t insertions_ = 0;
   std::uint64_t evictions_ = 0;
+  CacheDelta changes_;
   SeqMap entry_of_;
   std::vector<Entry> entries_;  // tables of freed sequences keep their memory for the next
   std::vector<std::uint32_t> free_entries_;

@@ -39,11 +39,11 @@
 //
 // Why no request waits for ever: a step that preempts decodes a sequence, which yields a token; or
 // it preempts all that would have decoded, and each of them yielded a token when it came in. So at
-// most as many steps preempt as tokens are generated (and slices fail), and sequences cannot take
-// turns in preempting each other. When nothing runs, the front of the queue fits, if need be at the
-// expense of sessions; a user is the front of the queue when it has been served least, which the
-// floor sees to (fair_shares.h); and of its own requests none is overtaken more often than
-// overtakers_max says.
+// most as many steps preempt as tokens are generated (and slices fail, and targets are lost), and
+// sequences cannot take turns in preempting each other. When nothing runs, the front of the queue
+// fits, if need be at the expense of sessions; a user is the front of the queue when it has been
+// served least, which the floor sees to (fair_shares.h); and of its own requests none is overtaken
+// more often than overtakers_max says.
 //
 // Owns the cache's bookkeeping and the state of all unfinished sequences. A value: copies are
 // independent. Thread contract: one thread at a time. The steady state allocates nothing: all
@@ -151,7 +151,8 @@ class Scheduler {
   const StepPlan& schedule();
 
   /// Takes in what the step produced: new tokens, drafts to reserve for, ends. If all slices
-  /// ended in an error the step failed, so the swaps of its plan are not relied on.
+  /// ended in an error the step failed, so the swaps of its plan are not relied on. If all KV was
+  /// lost, every sequence of the batch goes back to its place in the queue, and nothing is cached.
   /// Requires: `plan` is the one in flight and `result` answers it slice by slice.
   void commit(const StepPlan& plan, const StepResult& result);
 
@@ -166,6 +167,9 @@ class Scheduler {
   const PagedKVCache& host() const { return host_; }  ///< tables of swapped sequences
   const SessionTable& sessions() const { return sessions_; }
   PrefixCacheStatistics prefix_cache_statistics() const;
+  /// What the step committed last has changed in the prefix cache, and the events between it and
+  /// the step before.
+  const CacheDelta& cache_delta() const { return cache_delta_; }
   const StepPlan& plan() const { return plan_; }
   bool in_flight() const { return in_flight_; }
   /// True if a plan is in flight and no event has come since schedule().
@@ -199,6 +203,7 @@ class Scheduler {
   void plan_prefills();
   void admit();
 
+  void requeue(SequenceIndex index);
   void wait(SequenceIndex index);
   void retire_sequence(SequenceIndex index);
   void keep_for_session(const Sequence& sequence);
@@ -227,10 +232,12 @@ class Scheduler {
   void charge(Sequence& sequence, std::uint32_t tokens);
   void plan_table(Sequence& sequence);
 
+  void commit_slices(const StepPlan& plan, const StepResult& result);
   void commit_slice(const Slice& slice, const StepResult& result, const SliceResult& answer,
                     SequenceIndex index);
   void advance(Sequence& sequence, std::uint32_t computed_tokens);
   void forget_failed_swaps();
+  void lose_kv();
   void finish(SequenceIndex index, FinishReason reason);
 
   SchedulerConfig config_;
@@ -243,6 +250,7 @@ class Scheduler {
   std::uint64_t next_step_ = 0;
   std::uint64_t next_seq_ = 1;
   PrefixCacheStatistics statistics_;
+  CacheDelta cache_delta_;
 
   SeqMap index_of_;
   std::vector<Sequence> sequences_;

@@ -62,6 +62,11 @@ struct Sequence {
   std::vector<TokenId> tokens;  ///< prompt and output, if it uses the prefix cache
 
   SaltedTokens salted_tokens() const { return {cache_salt, tokens}; }
+  /// No KV of it is anywhere.
+  void drop_kv() {
+    view.computed_tokens = 0;
+    decodes = false;
+  }
   bool is_swapped() const {
     return view.state == SequenceState::waiting && view.computed_tokens > 0;
   }

@@ -205,6 +205,11 @@ struct TokenReport {
 };
 
 /// slices[i] answers plan.slices[i].
+///
+/// When the target was lost in the step and has been opened again, all KV is gone: that of every
+/// sequence, on the device and on the host, and that of the prefix cache. Then no slice of the step
+/// has happened, its answers are without tokens, and every sequence that was in the batch runs
+/// again from its first token. So a lost target costs time and no request.
 struct StepResult {
   StepId step;
   std::vector<SliceResult> slices;
@@ -216,6 +221,7 @@ struct StepResult {
   /// they are no part of the digest.
   std::vector<TokenReport> reports;
   std::vector<TokenLogprob> likely;
+  bool kv_lost = false;
 
   std::span<const TokenLogprob> likely_of(const TokenReport& report) const {
     return std::span(likely).subspan(report.first_likely, report.likely_count);
@@ -231,7 +237,15 @@ struct StepResult {
 /// The answer to a plan that the target could not run: every sequence of it ends with an error.
 void fail_step(const StepPlan& plan, StepResult& result);
 
-/// Digests over the byte form of digest.h, fields in the order declared above.
+/// The answer to a plan in whose step all KV was lost.
+void lose_step(const StepPlan& plan, StepResult& result);
+
+/// What a target has to take in of a plan in whose step all KV is lost: who left and entered the
+/// batch, and nothing that runs.
+StepPlan bookkeeping_of(const StepPlan& plan);
+
+/// Digests over the byte form of digest.h, fields in the order declared above; kv_lost is a part
+/// of it only if it is true.
 std::uint64_t digest(const StepPlan& plan);
 std::uint64_t digest(const StepResult& result);
 

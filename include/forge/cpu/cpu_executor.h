@@ -63,6 +63,7 @@ class CpuExecutor : public executor::ModelExecutor {
   /// Never fails. A plan that contradicts the earlier ones is a programmer error (sequence_table.h,
   /// kv_provenance.h).
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+  tl::expected<void, std::string> reopen() override;
 
   const SpeculationStatistics& speculation() const override { return answer_.speculation(); }
 

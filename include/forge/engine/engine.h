@@ -30,6 +30,7 @@
 #include <tl/expected.hpp>
 
 #include "forge/core/executor.h"
+#include "forge/core/names.h"
 #include "forge/core/scheduler.h"
 #include "forge/engine/step_times.h"
 
@@ -47,10 +48,22 @@ struct TraceStatus {
   friend bool operator==(const TraceStatus&, const TraceStatus&) = default;
 };
 
+/// What becomes of a run whose target is lost.
+enum class OnTargetLost : std::uint8_t {
+  exit,    ///< every sequence ends with an error, and nothing runs any more
+  reopen,  ///< the target is opened again, and everything that ran runs again from its first token
+};
+constexpr Names<OnTargetLost> names_of(OnTargetLost) { return {"exit", "reopen"}; }
+
 class Engine {
  public:
+  /// A target that is lost more often than this in a row, without a step that succeeds, is not
+  /// opened again.
+  static constexpr std::uint32_t kReopensInARow = 3;
+
   /// `trace`, if any, receives every event in order, before the next one happens.
-  Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace = nullptr);
+  Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace = nullptr,
+         OnTargetLost on_target_lost = OnTargetLost::exit);
 
   /// Makes the request known to scheduler and executor. Errors: those of Scheduler::submit; what
   /// the executor refuses.
@@ -78,7 +91,8 @@ class Engine {
 
   /// Runs one step, and `meanwhile` when the target has begun to work on it: if the target works by
   /// itself, at the same time. If it fails, every sequence of the plan ends with
-  /// FinishReason::error: the result says so slice by slice, last_error() says why.
+  /// FinishReason::error: the result says so slice by slice, last_error() says why. If the target
+  /// was lost and has been opened again, no sequence ends: the result says that all KV is lost.
   /// Requires: `meanwhile` uses neither the engine, but for its trace, nor an earlier Step.
   Step step(const std::function<void()>& meanwhile = {});
 
@@ -97,18 +111,26 @@ class Engine {
   /// The target's message when it last failed; empty if it never did.
   const std::string& last_error() const { return last_error_; }
 
-  /// True once the target has said that no later step can succeed. Steps still retire ended
-  /// sequences, so that all blocks are free once all sequences are cancelled.
+  /// True once the target has said that no later step can succeed, and was not opened again. Steps
+  /// still retire ended sequences, so that all blocks are free once all sequences are cancelled.
   bool target_lost() const { return target_lost_; }
+  /// How often it was opened again.
+  std::uint64_t reopens() const { return reopens_; }
 
  private:
+  void take_failure(const StepPlan& plan, const ExecutionError& error);
+  bool reopen();
+
   Scheduler scheduler_;
   Executor& executor_;
   trace::TraceWriter* trace_;
   StepResult result_;
   StepTimes times_;
   std::string last_error_;
+  OnTargetLost on_target_lost_;
   bool target_lost_ = false;
+  std::uint64_t reopens_ = 0;
+  std::uint32_t reopens_in_a_row_ = 0;
 };
 
 }  // namespace forge::engine

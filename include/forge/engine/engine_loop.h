@@ -28,8 +28,9 @@
 // that goes at least as far as the tokens that any client has seen, and a disk that is full shows
 // in status() at once.
 //
-// A target that is lost (executor.h) ends every request with an error and every later submission is
-// refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
+// A target that is lost (executor.h), and not opened again, ends every request with an error and
+// every later submission is refused; all KV is given up. The loop itself goes on, so that it can say
+// so and be drained.
 //
 // Borrows the engine and the tokenizer. Thread contract: every public function may be called from
 // any thread; sinks are called on the loop thread and must not block.
@@ -151,6 +152,8 @@ struct EngineStatus {
   std::uint64_t stalled_steps = 0;
   /// The target's message, once no step can succeed any more.
   std::optional<std::string> target_lost;
+  /// How often the target was lost and opened again.
+  std::uint64_t reopens = 0;
   /// The state of the recording, if the run is recorded.
   std::optional<TraceStatus> trace;
 };
@@ -169,6 +172,11 @@ class EngineLoop {
     std::function<void(const std::optional<std::string>& draft_alarm)> on_draft_alarm;
     /// Called on the loop thread, with what the target said, when it is lost.
     std::function<void(const std::string& reason)> on_target_lost;
+    /// The same, when it is lost and has been opened again.
+    std::function<void(const std::string& reason)> on_target_reopened;
+    /// Called on the loop thread after each step that has changed the prefix cache, with what it
+    /// changed and with the cache as it is then.
+    std::function<void(const CacheDelta& delta, const PrefixIndex& index)> on_cache_change;
   };
 
   EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const Options& options);
@@ -264,7 +272,9 @@ class EngineLoop {
   void begin(Submission& submission);
   void cancel_on_loop(TicketId ticket, FinishReason reason);
   void expire();
+  bool wants_step() const;
   void take(const Engine::Step& step);
+  void tell_of_cache() const;
   FinishReason take_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
                            std::span<const TokenReport> reports);
   void abandon();

@@ -49,6 +49,9 @@ class Drafter {
 
   /// Called when the step failed: it is unknown which of its passes have run.
   virtual void forget(const StepSlices& step);
+
+  /// Called when all KV is gone.
+  virtual void lose_kv();
 };
 
 /// The first layers of the model propose. What they write to the KV pool is written again, the same
@@ -92,6 +95,7 @@ class ModelDrafter : public Drafter {
 
   void propose(const StepPlan& plan, StepSlices& step) override;
   void forget(const StepSlices& step) override;
+  void lose_kv() override;
 
  private:
   /// [blocks] the slot of each block whose KV may be lacking.

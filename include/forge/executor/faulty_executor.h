@@ -6,11 +6,12 @@
 //   fails@7      step 7 returns an error
 //   late@7:250   step 7 takes 250 ms longer
 //   hangs@7      step 7 does not return, until release()
-//   lost@7       step 7 and all after it return errors that say that the target is lost
+//   lost@7       step 7 returns an error that says that the target is lost, and so do all after
+//                it, until it is opened again
 //
 // Steps have the numbers of their plans, as traces have them: the first is 0. The target underneath
 // runs every step all the same, since its books must be kept (core/executor.h); a step that fails
-// drops its answer.
+// drops its answer. Of a step that is lost it runs nothing.
 //
 // Borrows the target. Thread contract: that of an Executor; release() from any thread.
 #pragma once
@@ -53,13 +54,16 @@ class FaultyExecutor : public Executor {
     return target_.refuses(request);
   }
   void begin(SeqId seq, const Request& request) override { target_.begin(seq, request); }
-  void start(const StepPlan& plan) override { target_.start(plan); }
+  void start(const StepPlan& plan) override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+  tl::expected<void, std::string> reopen() override;
 
   /// No step hangs any more.
   void release();
 
  private:
+  bool is_lost(StepId step) const;
+
   Executor& target_;
   const std::vector<StepFault> faults_;
   std::optional<std::string> lost_;  // what it said then

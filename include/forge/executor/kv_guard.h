@@ -36,6 +36,9 @@ class KvGuard {
   /// there, so no pass may read it. Requires: none of them has been reported.
   void forget(const StepPlan& plan, const StepSlices& step);
 
+  /// All KV is gone.
+  void lose_kv();
+
  private:
   /// The KV pool of one model.
   struct Watched {

@@ -102,6 +102,7 @@ class KvProvenance {
   /// Forgets what lies in the block that the copy writes, or in the slots that the pass writes.
   void forget_destination(const BlockCopy& copy);
   void forget(const KvPass& pass);
+  void forget_all();
 
  private:
   using Slots = std::vector<std::optional<KvWrite>>;

@@ -82,6 +82,9 @@ class SequenceTable {
   ///   - every block is below num_blocks.
   void apply(const StepPlan& plan);
 
+  /// All KV is gone, and all tables: whoever is in the batch leaves it, as if it were preempted.
+  void lose_kv();
+
   /// The sequence of `slice`, which is part of `step`. Requires: it is in the batch and has no
   /// other slice in this step; the slice starts where valid KV ends, covers known tokens and drafts
   /// alone, samples exactly when it reaches the end, and its table has room for it.
@@ -100,6 +103,7 @@ class SequenceTable {
   std::uint32_t row_of(SeqId seq) const;
   Sequence& sequence(SeqId seq) { return rows_[row_of(seq)]; }
   void leave(const StepPlan& plan);
+  void preempt(Sequence& sequence);
   void leave_batch(Sequence& sequence);
   void check_swaps_in(const StepPlan& plan);
   void enter(const Admission& admission, Sequence::Place from);

@@ -92,6 +92,8 @@ class GpuExecutor : public executor::ModelExecutor {
   std::optional<std::string> refuses(const Request& request) const override;
   void start(const StepPlan& plan) override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+  /// Errors: also that the device is lost, after which a process cannot use it again.
+  tl::expected<void, std::string> reopen() override;
 
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;

@@ -21,6 +21,7 @@
 #include "forge/checkpoint/lora.h"
 #include "forge/core/names.h"
 #include "forge/core/scheduler_config.h"
+#include "forge/engine/engine.h"
 #include "forge/executor/executor_options.h"
 #include "forge/executor/faulty_executor.h"
 #include "forge/runtime/builtin_model.h"
@@ -111,6 +112,7 @@ struct TargetOptions {
   std::optional<numerics::KvType> kv;
   model::PassProfile* profile = nullptr;    ///< of a cpu target: what its model's passes tell it
   std::vector<executor::StepFault> faults;  ///< that are planted in the target's steps
+  engine::OnTargetLost on_target_lost = engine::OnTargetLost::exit;
 };
 
 /// The options from which the target's executor is made.

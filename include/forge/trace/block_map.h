@@ -6,7 +6,8 @@
 //
 // Several sequences may hold one block: a prefix that they share. What cannot be known from plans
 // is what is cached: a block that no table holds may be free, or keep a prefix that a request may
-// still ask for, or be pinned for a session. It counts as free here. And a sequence that has no
+// still ask for, or be pinned for a session. It counts as free here (what is cached is in
+// cached_blocks.h). And a sequence that has no
 // slice for a while shows the table that its target has, which may name a block that the scheduler
 // has exchanged for an equal cached one in the meantime.
 //
@@ -37,6 +38,9 @@ class BlockMap {
   /// write); the map is then of no use. O(work of the plan).
   tl::expected<void, std::string> apply(const StepPlan& plan);
 
+  /// Empties the table of `seq`, if it has one.
+  void drop(SeqId seq);
+
   std::uint32_t num_blocks() const { return static_cast<std::uint32_t>(blocks_.size()); }
   /// The number of blocks that are in at least one table, and of those that are in several.
   std::uint32_t held_count() const { return held_count_; }
@@ -63,7 +67,6 @@ class BlockMap {
   };
   using Applied = tl::expected<void, std::string>;
 
-  void drop(SeqId seq);
   Applied truncate(const TableDelta& delta);
   Applied append(SeqId seq, BlockId block);
   Applied write(const Slice& slice);

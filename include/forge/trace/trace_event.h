@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "forge/core/cache_delta.h"
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 
@@ -48,6 +49,7 @@ struct ClearPrefixCacheEvent {
 struct StepEvent {
   StepPlan plan;
   StepResult result;
+  CacheDelta cache;        ///< what was changed in the prefix cache since the step before
   std::uint64_t link = 0;  ///< RunDigest after this step
 
   friend bool operator==(const StepEvent&, const StepEvent&) = default;

@@ -21,4 +21,7 @@ struct TraceHeader {
   friend bool operator==(const TraceHeader&, const TraceHeader&) = default;
 };
 
+/// Does the trace say what was changed in the prefix cache (StepEvent::cache)?
+inline bool says_what_is_cached(const TraceHeader& header) { return header.version >= 9; }
+
 }  // namespace forge::trace

@@ -1,7 +1,7 @@
-// The trace format, version 8: JSON lines, one event a line, in the order of the run.
+// The trace format, version 9: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":8,                            the version of the format
+//   {"forge_trace":9,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...},                             what the executor was built from, opaque here
 //    "tokens":"exposed"}                         or "veiled" (token_veil.h)
@@ -51,7 +51,11 @@
 //              "logits":["cbf29ce484222325"],    a digest a token; absent if not recorded
 //              "reports":[[4,9,105,-0.25,0,0,2]],  [[seq, position, token, logprob, margin,
 //                                                    first_likely, likely_count], ...]
-//              "likely":[[105,-0.25],[7,-2.5]]}, [[token, logprob], ...]
+//              "likely":[[105,-0.25],[7,-2.5]],  [[token, logprob], ...]
+//              "kv_lost":false},                 the target was lost, and opened again
+//    "cache":{"cleared":false,                   see forge/core/cache_delta.h
+//             "removed":[5],                     [block, ...]
+//             "stored":[[9,4,0],[8,4,1,9]]},     [[block, seq, place, parent], ...]
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
 //   reason        none length eos stop cancelled error deadline (none is not a reason to cancel)
@@ -65,7 +69,8 @@
 //
 // What is left out, because most lines are decodes and say the same
 //   - "tokens" of the header, if they are exposed.
-//   - Empty lists.
+//   - Empty lists; kv_lost, if it is false; "cache", if nothing changed in it, and `cleared` of it,
+//     if it is false.
 //   - Each field of a request, but prompt and max_new_tokens, that has the value shown above, as
 //     has `sampling` if nothing else is asked for; `session` if there is none.
 //   - Each field of `sampling`, but temperature and seed, that has the value shown above;
@@ -80,6 +85,7 @@
 //       slices             count 1, drafts 0, samples    [4,9,1,0,true]   is [4,9]
 //       result.slices      token_count 1, none, drafts 0 [4,0,1,"none",0] is [4,0]
 //       result.reports     margin 0, no likely tokens    [4,9,7,-1,0,0,0] is [4,9,7,-1]
+//       cache.stored       no parent: at the start       there is no other way to say so
 //     A reader takes them written out, too.
 //
 // Rules
@@ -93,7 +99,7 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 7 had no client, user and weight, and of the scheduler nothing from
+//     number. Version 8 had no "cache" and no kv_lost. Version 7 had no client, user and weight, and of the scheduler nothing from
 //     memory_pressure on. Version 6 had no cache_salt and no "tokens". Version 5 had no
 //     draft_lengths, and prefix_cache "force", read as "auto". Version 4 had no `grammar` and not
 //     the last two signals. Of `sampling`, version 3 had temperature and seed alone; version 2 has
@@ -118,7 +124,7 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 8;
+inline constexpr std::uint64_t kTraceVersion = 9;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.

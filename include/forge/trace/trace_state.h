@@ -10,6 +10,8 @@
 //                                          |
 //              swapped <--preempted(swap)--+    resumed: from waiting or swapped to running
 //
+// When all KV is lost (step_plan.h), those that run or are swapped wait.
+//
 // Thread contract: none of its own.
 #pragma once
 
@@ -25,6 +27,7 @@
 #include "forge/core/policy.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/trace/block_map.h"
+#include "forge/trace/cached_blocks.h"
 #include "forge/trace/trace_event.h"
 
 namespace forge::trace {
@@ -87,6 +90,8 @@ class TraceState {
   const SchedulerConfig& config() const { return config_; }
   StepId next_step() const { return next_step_; }
   const BlockMap& blocks() const { return blocks_; }
+  /// Nothing, if the trace does not say (says_what_is_cached in trace_header.h).
+  const CachedBlocks& cached() const { return cached_; }
   std::uint32_t host_blocks() const { return host_blocks_; }  ///< in use
   std::size_t waiting_count() const { return waiting_count_; }
   std::size_t swapped_count() const { return swapped_count_; }
@@ -126,6 +131,7 @@ class TraceState {
   void count_turns(const StepPlan& plan, const BeforeTurn& before_turn);
   void take_turn(TracedSequence& sequence, std::uint32_t cached_tokens);
   void forget_failed_swaps(const StepPlan& plan);
+  void lose_kv();
   void move(TracedSequence& sequence, Place place);
   std::size_t& count(Place place);
   void drop_host_blocks(TracedSequence& sequence);
@@ -134,6 +140,7 @@ class TraceState {
 
   SchedulerConfig config_;
   BlockMap blocks_;
+  CachedBlocks cached_;
   FairShares shares_;
   std::map<SeqId, TracedSequence> sequences_;
   StepId next_step_;

@@ -41,7 +41,7 @@ class TraceWriter {
   void cancel(SeqId seq, FinishReason reason);
   void release_session(SessionId session);
   void clear_prefix_cache();
-  void step(const StepPlan& plan, const StepResult& result);
+  void step(const StepPlan& plan, const StepResult& result, const CacheDelta& cache);
 
   /// The digest of the run so far: the link of the last step, 0 before the first.
   std::uint64_t digest() const { return run_.value(); }

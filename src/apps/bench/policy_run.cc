@@ -95,7 +95,7 @@ class PolicyRun {
     scheduler_.commit(plan, answer_);
     in_policy_ += Clock::now() - committing;
     if (trace_) {
-      trace_->step(plan, answer_);
+      trace_->step(plan, answer_, scheduler_.cache_delta());
     } else {
       digest_.add(plan, answer_);
     }

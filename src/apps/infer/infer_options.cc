@@ -77,7 +77,8 @@ void add_faults(CLI::App& app, std::vector<executor::StepFault>& faults) {
   app.add_option_function<std::vector<std::string>>(
          "--fault", set,
          "For trials: have a step of the target go wrong, fails@STEP, hangs@STEP, lost@STEP (and "
-         "all after it) or late@STEP:MILLISECONDS; may be given several times")
+         "all after it, until the target is opened again) or late@STEP:MILLISECONDS; may be given "
+         "several times")
       ->type_name("FAULT")
       ->group(kServer);
 }
@@ -201,6 +202,11 @@ void add_server(CLI::App& app, InferOptions& options) {
               "step ends, nor does a cpu or sim target get on within one")
       ->group(kServer);
   add_probe(app, options.probe);
+  add_choice(app, "--on-target-lost", options.target.on_target_lost,
+             "What happens when the target is lost: exit (requests end with an error, then the "
+             "program with status 3) or reopen (it is opened again in this process, which a real "
+             "GPU is not, and all requests go on with equal tokens)")
+      ->group(kServer);
   add_faults(app, options.target.faults);
   app.add_option("--health-stall-steps", options.http.health_stall_steps,
                  "Steps that fail in a row, while work waits, until the health fails, too")

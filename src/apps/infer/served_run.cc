@@ -68,8 +68,9 @@ class NullRun : public ServedRun {
   static Opened open(const InferOptions& options) {
     std::unique_ptr<NullRun> run(new NullRun(options));
     if (auto begun = run->begin_trace(); !begun) return tl::unexpected(std::move(begun.error()));
-    run->engine_ = std::make_unique<engine::Engine>(options.target.scheduler, run->executor_,
-                                                    run->writer_.get());
+    run->engine_ =
+        std::make_unique<engine::Engine>(options.target.scheduler, run->executor_,
+                                         run->writer_.get(), options.target.on_target_lost);
     return run;
   }
 

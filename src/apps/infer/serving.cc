@@ -81,6 +81,9 @@ Serving::Serving(InferOptions options, std::unique_ptr<RequestLog> request_log)
   options_.loop.on_target_lost = [this](const std::string& reason) {
     boost::asio::post(io_, [this, reason] { fail(kTargetLost, "the target is lost: " + reason); });
   };
+  options_.loop.on_target_reopened = [](const std::string& reason) {
+    note("the target was lost and has been opened again; all requests go on: " + reason);
+  };
 }
 
 int Serving::run() {

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
 
 #include "forge/core/executor.h"
 
@@ -28,6 +30,7 @@ class NullExecutor : public Executor {
 
   /// Never fails.
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+  tl::expected<void, std::string> reopen() override { return {}; }
 
  private:
   std::uint32_t drafts_;
