@@ -14,7 +14,7 @@ math(EXPR length "${end} - ${begin}")
 string(SUBSTRING "${test}" ${begin} ${length} test)
 
 set(rows 0)
-while(test MATCHES "\"([0-9]+ \\|[^\"\\]*)(\\\\n)?\"")
+while(test MATCHES "\"([0-9]+ \\|[^\"\\]*|[-+][0-9][^\"\\]*)(\\\\n)?\"")
   string(STRIP "${CMAKE_MATCH_1}" row)
   string(FIND "${page}" "${row}" found)
   if(found EQUAL -1)

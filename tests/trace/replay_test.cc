@@ -131,7 +131,7 @@ TEST(Replay, stored_traces_are_what_the_scheduler_does_today) {
   const std::pair<const char*, std::string> stored[] = {
       {"preemption.jsonl", small_trace()},
       {"eventful.jsonl", testing::eventful_trace()},
-      {"killed.jsonl", testing::eventful_trace().substr(0, 4570)},
+      {"killed.jsonl", testing::eventful_trace().substr(0, 4890)},
       {"recompute.jsonl", testing::eventful_trace(PreemptionPolicy::recompute)}};
   for (const auto& [name, text] : stored) {
     const std::string path = std::string(FORGE_TRACE_CORPUS "/") + name;
