@@ -85,7 +85,8 @@ RC_GTEST_PROP(SeedProperties, BatchLimits, ()) {
   run_random_events(scheduler, {.planned = planned});
 }
 
-// 3. Whoever has sampled, and has neither been preempted nor lost its KV since, decodes in each step, and before any prompt.
+// 3. Whoever has sampled, and has neither been preempted nor lost its KV since, decodes in each
+// step, and before any prompt.
 RC_GTEST_PROP(SeedProperties, DecodesBeforePrompts, ()) {
   Scheduler scheduler(any_config());
   std::set<SeqId> decoding;

@@ -28,9 +28,8 @@
 // that goes at least as far as the tokens that any client has seen, and a disk that is full shows
 // in status() at once.
 //
-// A target that is lost (executor.h), and not opened again, ends every request with an error and
-// every later submission is refused; all KV is given up. The loop itself goes on, so that it can say
-// so and be drained.
+// A target that is lost (executor.h), and not opened again, ends every request with an error; later
+// ones are refused, and all KV is given up. The loop goes on, so that it can say so and be drained.
 //
 // Borrows the engine and the tokenizer. Thread contract: every public function may be called from
 // any thread; sinks are called on the loop thread and must not block.

@@ -1,9 +1,10 @@
 // CachedBlocks: the prefix cache at every step of a trace, rebuilt from its deltas alone
 // (core/cache_delta.h): which block is found after which, and whose tokens it holds.
 //
-//   block 7   tokens 0..3 of sequence 1, at the start
-//     block 2   tokens 4..7 of sequence 1
-//     block 9   tokens 4..7 of sequence 3
+//   block   after   holds
+//   7       -       tokens 0..3 of sequence 1
+//   2       7       tokens 4..7 of sequence 1
+//   9       7       tokens 4..7 of sequence 3
 //
 // What the tokens are is in the requests and results of these sequences.
 //

@@ -99,11 +99,12 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 8 had no "cache" and no kv_lost. Version 7 had no client, user and weight, and of the scheduler nothing from
-//     memory_pressure on. Version 6 had no cache_salt and no "tokens". Version 5 had no
-//     draft_lengths, and prefix_cache "force", read as "auto". Version 4 had no `grammar` and not
-//     the last two signals. Of `sampling`, version 3 had temperature and seed alone; version 2 has
-//     another "target", whose readers are told the version. All are read; version 1 is refused.
+//     number. Version 8 had no "cache" and no kv_lost. Version 7 had no client, user and weight,
+//     and of the scheduler nothing from memory_pressure on. Version 6 had no cache_salt and no
+//     "tokens". Version 5 had no draft_lengths, and prefix_cache "force", read as "auto". Version 4
+//     had no `grammar` and not the last two signals. Of `sampling`, version 3 had temperature and
+//     seed alone; version 2 has another "target", whose readers are told the version. All are read;
+//     version 1 is refused.
 //
 // Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
 // 7; `forge-trace stats` says what a given trace is made of.
