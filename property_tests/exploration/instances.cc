@@ -96,7 +96,7 @@ Instance with_clear() {
   return instance;
 }
 
-/// The target is lost and opened again, while blocks are shared, swapped out and kept for a session.
+/// The target is lost and opened again, while blocks are shared, swapped out, kept by a session.
 Instance with_loss() {
   Instance instance = basic(1, PreemptionPolicy::automatic, PrefixCacheKind::radix);
   instance.name = "lost target";
