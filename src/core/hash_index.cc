@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "forge/core/check.h"
+#include "forge/core/prefix_hash.h"
 
 namespace forge {
 namespace {
@@ -55,15 +56,8 @@ void HashIndex::unlink(BlockId block) {
 void HashIndex::unlink_all() { std::ranges::fill(entries_, Entry{0, root()}); }
 
 std::uint64_t HashIndex::hash(BlockId parent, const SaltedTokens& key) const {
-  const std::span<const TokenId> tokens = key.tokens;
-  SipHash sip(key_);
-  sip.add(parent == root() ? key.salt.value : hashes_[parent.value]);
-  std::size_t i = 0;
-  for (; i + 1 < tokens.size(); i += 2) {
-    sip.add(tokens[i].value | std::uint64_t{tokens[i + 1].value} << 32);
-  }
-  const std::uint64_t hash = i < tokens.size() ? sip.finish(tokens[i].value, 4) : sip.finish();
-  return hash & hash_mask_;
+  const std::uint64_t before = parent == root() ? key.salt.value : hashes_[parent.value];
+  return prefix_hash(key_, before, key.tokens) & hash_mask_;
 }
 
 std::size_t HashIndex::locate(std::uint64_t hash, BlockId parent, const SaltedTokens& key) const {

@@ -1,11 +1,10 @@
 // HashIndex: a prefix index that finds a block by a hash of its whole prefix.
 //
-//   hash(block) = SipHash-2-4(key, hash(parent) || tokens of the block)    hash(root) = salt
-//
-// So one lookup costs the hashing of one block, however long the prefix is. The hash only says
-// where to look: a block is a hit when its parent, its salt and its tokens are those asked for. By
-// induction over the parents, the whole prefix is equal then. A collision costs time, never
-// correctness; the key keeps strangers from preparing one (SchedulerConfig::prefix_hash_key).
+// The hash is that of prefix_hash.h, chained from block to block, so one lookup costs the hashing
+// of one block, however long the prefix is. It only says where to look: a block is a hit when its
+// parent, its salt and its tokens are those asked for. By induction over the parents, the whole
+// prefix is equal then. A collision costs time, never correctness; the key keeps strangers from
+// preparing one (SchedulerConfig::prefix_hash_key).
 //
 // Open addressing with linear probing, at most half full, and backward-shift deletion (Knuth, TAOCP
 // 3, 6.4, algorithm R), as in SeqMap. Never iterated: no decision depends on the order of the
