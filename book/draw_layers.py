@@ -17,9 +17,9 @@ BEGIN = "<!-- drawn from cmake/layers.txt by book/draw_layers.py -->\n"
 def read_table(text):
     """{layer: (layers that it includes, what it is)}, lowest first."""
     layers = {}
-    for name, lower, words in re.findall(r"^([a-z]+):([^|\n]*)[^\n]*\n +([^\n]+)$", text, re.M):
+    for name, lower, words in re.findall(r"^([a-z_]+):([^|\n]*)[^\n]*\n +([^\n]+)$", text, re.M):
         layers[name] = (lower.split(), words)
-    named = re.findall(r"^([a-z]+):", text, re.M)
+    named = re.findall(r"^([a-z_]+):", text, re.M)
     if list(layers) != named:
         sys.exit(f"no line says what these layers are: {sorted(set(named) - set(layers))}")
     return layers

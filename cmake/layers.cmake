@@ -7,7 +7,7 @@
 # SOURCES is header-only. LIBRARIES are third-party targets that its headers need. EXPORT is the set
 # of installed targets that it joins (package.cmake), forge-targets by default. PRECOMPILED is as of
 # forge_precompile.
-file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/layers.txt forge_layer_lines REGEX "^[a-z]+:")
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/layers.txt forge_layer_lines REGEX "^[a-z_]+:")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/layers.txt)
 
 add_custom_target(check_layers

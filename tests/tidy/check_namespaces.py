@@ -18,7 +18,7 @@ EXTENSIONS = (".h", ".cc", ".cuh", ".cu")
 
 def files_of(root, table):
     """(layer, path) of all files of all layers."""
-    for layer, folder in re.findall(r"^([a-z]+):[^|\n]*\|?[^|\n]*\|?([^\n]*)$", table, re.M):
+    for layer, folder in re.findall(r"^([a-z_]+):[^|\n]*\|?[^|\n]*\|?([^\n]*)$", table, re.M):
         places = [(root / "include/forge" / layer).rglob("*"), (root / "src" / layer).rglob("*")]
         if folder.strip():
             places.append((root / folder.strip()).glob("*"))
