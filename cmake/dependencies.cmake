@@ -114,6 +114,23 @@ forge_dependency(prometheus-cpp prometheus-cpp::core
        GIT_SUBMODULES ""
   FIND CONFIG)
 
+# Messages to those who follow the cache: the library, then its headers for C++.
+set(BUILD_SHARED OFF)
+set(BUILD_TESTS OFF)
+set(ENABLE_CPACK OFF)
+set(ENABLE_CURVE OFF)
+set(ENABLE_DRAFTS OFF)
+set(ENABLE_WS OFF)
+set(WITH_DOCS OFF)
+set(WITH_PERF_TOOL OFF)
+forge_dependency(ZeroMQ libzmq-static
+  FROM GIT_REPOSITORY https://github.com/zeromq/libzmq GIT_TAG v4.3.4 GIT_SHALLOW ON
+  FIND MODULE)
+set(CPPZMQ_BUILD_TESTS OFF)
+forge_dependency(cppzmq cppzmq-static
+  FROM GIT_REPOSITORY https://github.com/zeromq/cppzmq GIT_TAG v4.9.0 GIT_SHALLOW ON
+  FIND CONFIG)
+
 find_package(Threads REQUIRED)
 
 # It has no build of CMake's that could be fetched; every system has a package of it.

@@ -17,7 +17,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/forgeConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/forgeConfig.cmake ${PROJECT_BINARY_DIR}/forgeConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake ${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/Findxxhash.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/Findxxhash.cmake ${PROJECT_SOURCE_DIR}/cmake/FindZeroMQ.cmake
   DESTINATION ${forge_package_dir})
 install(EXPORT forge-targets NAMESPACE forge:: DESTINATION ${forge_package_dir}
   FILE forgeTargets.cmake)
