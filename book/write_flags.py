@@ -68,7 +68,8 @@ def accepted(kind):
     if kind.startswith("{"):
         return ", ".join(f"`{choice}`" for choice in kind[1:-1].split(","))
     words = {"TEXT": "text", "FILE": "a file", "[FILE]": "a file or nothing", "OWNER": "`NAME:client`, `NAME:operator`",
-             "ORIGIN": "`SCHEME://HOST[:PORT]`, `*`", "URL": "an address", "FAULT": "a fault", "": ""}
+             "ORIGIN": "`SCHEME://HOST[:PORT]`, `*`", "URL": "an address", "ENDPOINT": "`tcp://HOST:PORT`, `ipc://PATH`",
+             "FAULT": "a fault", "": ""}
     return words[kind] if kind in words else {"UINT": "a number", "INT": "a number", "FLOAT": "a number"}[kind]
 
 

@@ -96,6 +96,17 @@ constexpr std::array kFamilies = {
                  "A step's plan was with the target for so long; what was sent to clients "
                  "meanwhile is in it.",
                  [](From from, Series& to) { to.add(from.engine.execute_time.view()); }},
+    MetricFamily{"forge:kv_events_dropped_total", Counter, "",
+                 "So many batches of KV events were dropped, since the queue was full; it is there "
+                 "with --kv-events alone.",
+                 [](From from, Series& to) {
+                   if (from.events) to.add(number(from.events->dropped));
+                 }},
+    MetricFamily{"forge:kv_events_published_total", Counter, "",
+                 "So many batches of KV events were sent; it is there with --kv-events alone.",
+                 [](From from, Series& to) {
+                   if (from.events) to.add(number(from.events->published));
+                 }},
     MetricFamily{
         "forge:last_step_age_seconds", Gauge, "",
         "The last step ended so long ago: it grows while nothing runs, and while a step hangs.",

@@ -92,14 +92,17 @@ namespace handlers {
 Answer metrics(const RouteCall& call) {
   const ServerState& state = call.state;
   const ServedModel& model = state.model();
-  const MetricsSnapshot snapshot{.model = model.card,
-                                 .config = model.loop.config(),
-                                 .counts = state.counts,
-                                 .status = model.loop.status(),
-                                 .engine = model.loop.metrics(),
-                                 .process = read_process_metrics(),
-                                 .connections = state.connections.count(),
-                                 .now = std::chrono::steady_clock::now()};
+  const auto& event_counts = state.options.event_counts;
+  const MetricsSnapshot snapshot{
+      .model = model.card,
+      .config = model.loop.config(),
+      .counts = state.counts,
+      .status = model.loop.status(),
+      .engine = model.loop.metrics(),
+      .process = read_process_metrics(),
+      .events = event_counts ? std::optional(event_counts()) : std::nullopt,
+      .connections = state.connections.count(),
+      .now = std::chrono::steady_clock::now()};
   return Reply{.body = metrics_text(snapshot),
                .headers = {{http::field::content_type, std::string(kMetricsContentType)}}};
 }

@@ -26,6 +26,7 @@
 
 #include "forge/core/scheduler_config.h"
 #include "forge/engine/engine_loop.h"
+#include "forge/serve/http_options.h"
 #include "forge/serve/openai_api.h"
 #include "process_metrics.h"
 #include "serve_counts.h"
@@ -41,6 +42,7 @@ struct MetricsSnapshot {
   engine::EngineStatus status;
   engine::EngineMetrics engine;
   std::optional<ProcessMetrics> process;
+  std::optional<EventCounts> events;
   std::size_t connections = 0;
   engine::TimePoint now;
 };

@@ -50,6 +50,8 @@ std::vector<Row> expected_families() {
       {"forge:build_info", "gauge", {"version"}},
       {"forge:connections", "gauge"},
       {"forge:execute_seconds", "histogram", {}, kStepEdges},
+      {"forge:kv_events_dropped_total", "counter"},
+      {"forge:kv_events_published_total", "counter"},
       {"forge:last_step_age_seconds", "gauge"},
       {"forge:memory_bytes", "gauge", {"memory", "use"}},
       {"forge:overtaken_max", "gauge"},
@@ -61,6 +63,7 @@ std::vector<Row> expected_families() {
       {"forge:step_seconds", "histogram", {}, kStepEdges},
       {"forge:steps_total", "counter"},
       {"forge:swaps_total", "counter"},
+      {"forge:target_reopens_total", "counter"},
       {"http_requests_total", "counter", {"handler", "method", "status"}},
       {"process_cpu_seconds_total", "counter"},
       {"process_max_fds", "gauge"},
@@ -101,7 +104,7 @@ std::vector<Row> expected_families() {
   };
 }
 
-/// A server that has all families: it speculates, and has run something.
+/// A server that has all families: it speculates, is followed, and has run something.
 class HttpMetrics : public ::testing::Test {
  protected:
   HttpMetrics() {
@@ -110,7 +113,14 @@ class HttpMetrics : public ::testing::Test {
     EXPECT_EQ(client.post("/v1/completions", completion("Hello", 9)).status, 200U);
   }
 
-  TestServer server_{{.draft_source = "ngram", .acceptance = {0, 100}}};
+  static serve::HttpOptions followed() {
+    serve::HttpOptions options;
+    options.linger_timeout = std::chrono::milliseconds(500);
+    options.event_counts = [] { return serve::EventCounts{.published = 7, .dropped = 1}; };
+    return options;
+  }
+
+  TestServer server_{{.http = followed(), .draft_source = "ngram", .acceptance = {0, 100}}};
 };
 
 TEST_F(HttpMetrics, are_the_families_of_the_table_in_order) {

@@ -24,6 +24,12 @@ struct ChatSessionLimits {
   std::chrono::milliseconds idle_timeout{3'600'000};  ///< beyond it a session is forgotten
 };
 
+/// What was told of the cache to those who follow it.
+struct EventCounts {
+  std::uint64_t published = 0;  ///< batches that were sent
+  std::uint64_t dropped = 0;    ///< batches that were not, for want of room in a queue
+};
+
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
   /// The limit of a header; beyond it: 431. It holds also for what stands between the chunks of a
@@ -62,6 +68,8 @@ struct HttpOptions {
   /// It is, too, when there is work that has not got on for so long: no step has ended, and the
   /// target, if it tells, has not got on within one.
   std::chrono::milliseconds health_stall{60'000};
+  /// Asked, on the io_context's thread, by a scrape of /metrics; empty: nobody is told.
+  std::function<EventCounts()> event_counts;
   /// Called, on the io_context's thread, with the text of an exception that has ended a connection.
   std::function<void(std::string_view what)> on_connection_error;
   /// Called, there too, with each request that has been answered or cut off, but not with a probe

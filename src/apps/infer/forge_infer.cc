@@ -15,6 +15,7 @@
 #include <new>
 #include <string>
 
+#include "cache_events.h"
 #include "infer_options.h"
 #include "probe.h"
 #include "program_output.h"
@@ -57,8 +58,15 @@ int main(int argc, char** argv) {
     if (!opened) return forge::apps::fail(opened.error());
     request_log = *std::move(opened);
   }
+  std::unique_ptr<forge::apps::CacheEvents> cache_events;
+  if (!options.kv_events.endpoint.empty()) {
+    auto opened = forge::apps::CacheEvents::open(options.kv_events);
+    if (!opened) return forge::apps::fail(opened.error());
+    cache_events = *std::move(opened);
+  }
   try {
-    forge::apps::Serving serving(std::move(options), std::move(request_log));
+    forge::apps::Serving serving(std::move(options), std::move(request_log),
+                                 std::move(cache_events));
     return serving.run();
   } catch (const std::bad_alloc&) {
     return forge::apps::fail(

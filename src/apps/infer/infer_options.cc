@@ -15,6 +15,7 @@
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
 #include "forge/serve/request_fields.h"
+#include "kv_event_flags.h"
 #include "target_flags.h"
 #include "version_text.h"
 
@@ -311,10 +312,12 @@ void add_limits(CLI::App& app, serve::HttpOptions& http) {
               "the text so far and the finish_reason \"deadline\"");
 }
 
-/// Strangers send prompts here: without a key that they know, they cannot prepare collisions. The
-/// trace says which one it was.
+/// Strangers send prompts here: without a key that they know, they cannot prepare collisions, in
+/// the index or with who follows it. The trace says which one it was.
 void draw_hash_key(const CLI::App& app, SchedulerConfig& scheduler) {
-  if (scheduler.prefix_cache != PrefixCacheKind::hash || app.count("--prefix-hash-key") > 0) return;
+  const bool is_hashed =
+      scheduler.prefix_cache == PrefixCacheKind::hash || app.count("--kv-events") > 0;
+  if (!is_hashed || app.count("--prefix-hash-key") > 0) return;
   std::random_device random;
   scheduler.prefix_hash_key = std::uint64_t{random()} << 32 | random();
 }
@@ -325,6 +328,7 @@ void add_options(CLI::App& app, InferOptions& options) {
   add_server(app, options);
   add_access(app, options);
   add_limits(app, options.http);
+  add_kv_events(app, options.kv_events);
   constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
                               runtime::TargetKind::cuda, runtime::TargetKind::null};
   add_target_choice(app, options.target.kind,
@@ -341,6 +345,7 @@ std::string finish_options(const CLI::App& app, InferOptions& options) {
     return "--tls-cert and --tls-key need each other";
   }
   if (options.exposes_text && options.trace_file.empty()) return "--expose-text needs --trace";
+  if (std::string fault = kv_events_fault(app, options); !fault.empty()) return fault;
   return misplaced_flag(app, options.target.kind);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "forge/engine/engine_loop.h"
+#include "forge/kv_events/options.h"
 #include "forge/runtime/target_options.h"
 #include "forge/serve/http_options.h"
 #include "http_url.h"
@@ -24,6 +25,7 @@ struct InferOptions {
   std::string tls_key;
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
+  kv_events::KvEventOptions kv_events;  // without an endpoint nothing is told
   std::string trace_file;
   std::string request_log;    // a file, or "-"; empty: requests are not logged
   bool exposes_text = false;  // in the trace

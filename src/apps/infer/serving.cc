@@ -34,7 +34,8 @@ void await_second_signal(boost::asio::signal_set& signals) {
 }
 
 /// What the server and the loop have to say while they run, on stderr.
-InferOptions with_reporters(InferOptions options, RequestLog* request_log) {
+InferOptions with_reporters(InferOptions options, RequestLog* request_log,
+                            CacheEvents* cache_events) {
   options.http.on_connection_error = [](std::string_view what) {
     note("a connection was closed: " + std::string(what));
   };
@@ -44,6 +45,16 @@ InferOptions with_reporters(InferOptions options, RequestLog* request_log) {
   if (request_log != nullptr) {
     options.http.on_request = [request_log](const serve::RequestRecord& record) {
       request_log->add(record, std::chrono::system_clock::now());
+    };
+  }
+  if (cache_events != nullptr) {
+    options.loop.on_cache_change = [cache_events](const CacheDelta& delta,
+                                                  const PrefixIndex& index) {
+      cache_events->tell(delta, index);
+    };
+    options.http.event_counts = [cache_events] {
+      const kv_events::KvEventCounts counts = cache_events->counts();
+      return serve::EventCounts{.published = counts.published, .dropped = counts.dropped};
     };
   }
   return options;
@@ -69,9 +80,11 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
   return {};
 }
 
-Serving::Serving(InferOptions options, std::unique_ptr<RequestLog> request_log)
-    : options_(with_reporters(std::move(options), request_log.get())),
+Serving::Serving(InferOptions options, std::unique_ptr<RequestLog> request_log,
+                 std::unique_ptr<CacheEvents> cache_events)
+    : options_(with_reporters(std::move(options), request_log.get(), cache_events.get())),
       request_log_(std::move(request_log)),
+      cache_events_(std::move(cache_events)),
       signals_(io_, SIGINT, SIGTERM),
       hangups_(io_),
       watchdog_(io_),
@@ -122,6 +135,7 @@ void Serving::begin() {
   if (is_ending_) return;
   if (!loading) return fail(1, loading.error());
   served_ = *std::move(loading);
+  if (cache_events_ != nullptr) cache_events_->begin(served_->engine().scheduler().config());
   loop_ =
       std::make_unique<engine::EngineLoop>(served_->engine(), served_->tokenizer(), options_.loop);
   const serve::ModelCard card = served_->card();

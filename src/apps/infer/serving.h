@@ -16,6 +16,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "cache_events.h"
 #include "forge/core/heartbeat.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
@@ -32,9 +33,10 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http);
 
 class Serving {
  public:
-  /// `request_log` may be null. Requires: finish_options() has found no fault, fit_connections()
-  /// neither.
-  Serving(InferOptions options, std::unique_ptr<RequestLog> request_log);
+  /// `request_log` and `cache_events` may be null. Requires: finish_options() has found no fault,
+  /// fit_connections() neither.
+  Serving(InferOptions options, std::unique_ptr<RequestLog> request_log,
+          std::unique_ptr<CacheEvents> cache_events);
 
   /// Returns when it has ended, with the exit status. What is wrong it has said on stderr.
   int run();
@@ -55,9 +57,10 @@ class Serving {
 
   InferOptions options_;
   const ServiceManager manager_ = ServiceManager::from_environment();
-  Heartbeat heartbeat_;                      // of the target
-  std::unique_ptr<RequestLog> request_log_;  // outlives connections, which io_ may still have
-  boost::asio::io_context io_;               // outlives the loop, which posts to it
+  Heartbeat heartbeat_;                        // of the target
+  std::unique_ptr<RequestLog> request_log_;    // outlives connections, which io_ may still have
+  std::unique_ptr<CacheEvents> cache_events_;  // outlives the loop, which tells it
+  boost::asio::io_context io_;                 // outlives the loop, which posts to it
   boost::asio::signal_set signals_;
   boost::asio::signal_set hangups_;  // that have the credentials read again
   boost::asio::steady_timer watchdog_;
