@@ -112,8 +112,8 @@ void check_end(const Fields& fields, const Receipt& receipt) {
   }
 }
 
-Receipt read(const nlohmann::json& object, json::Fault& fault) {
-  const Fields fields(object, "", fault);
+Receipt read(const nlohmann::json& object, const std::string& name, json::Fault& fault) {
+  const Fields fields(object, name, fault);
   Receipt receipt;
   fields.integer("forge_receipt", {kReceiptVersion, kReceiptVersion});
   if (fields.failed()) return receipt;  // another version may have anything
@@ -149,7 +149,9 @@ tl::expected<Receipt, std::string> parse_receipt(std::string_view text) {
   const auto object = json::parse_object(text);
   if (!object) return tl::unexpected(to_string(object.error()));
   json::Fault fault;
-  Receipt receipt = read(*object, fault);
+  const bool is_answer = !object->contains("forge_receipt") && object->contains("receipt");
+  Receipt receipt =
+      is_answer ? read((*object)["receipt"], "receipt", fault) : read(*object, "", fault);
   if (fault.is_set()) return tl::unexpected(std::move(fault.message));
   return receipt;
 }

@@ -22,9 +22,12 @@ std::string bits_text(std::uint32_t bits) {
   return std::string(8 - count, '0') + std::string(digits.data(), count);
 }
 
+/// As in a trace, but that temperature and seed are said always.
 Json request_json(const Request& request) {
   const std::string line = trace::to_json_line(trace::SubmitEvent{SeqId(1), request});
-  return Json::parse(line)["submit"]["request"];
+  Json json = Json::parse(line)["submit"]["request"];
+  if (!json.contains("sampling")) json["sampling"] = {{"temperature", 0}, {"seed", 0}};
+  return json;
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ std::string ChoiceWriter::new_call_id() const {
 }
 
 ToldText ChoiceWriter::told(TokenId token) {
-  ToldText told{.bytes = std::string(tokenizer_.bytes_of(token)), .offset = characters_};
+  ToldText told{
+      .bytes = std::string(tokenizer_.bytes_of(token)), .offset = characters_, .token = token};
   const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; };
   characters_ +=
       static_cast<std::size_t>(std::ranges::count_if(tokenizer_.bytes_of(token), begins));

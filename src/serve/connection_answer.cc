@@ -11,6 +11,7 @@
 #include "choice_writer.h"
 #include "connection.h"
 #include "engine_calls.h"
+#include "generation_response.h"
 #include "random_id.h"
 #include "rate_limits.h"
 #include "tokenizer_api.h"
@@ -41,6 +42,11 @@ void add_to(Choice& choice, const ChoiceWriter::Part& part) {
   } else {
     choice.calls.back().arguments += part.call->arguments;
   }
+}
+
+std::string id_prefix(RequestKind kind) {
+  if (kind == RequestKind::forge_generate) return "gen-";
+  return kind == RequestKind::chat ? "chatcmpl-" : "cmpl-";
 }
 
 /// What a token adds to a stream: an event for each part of it, at least one, which together say
@@ -135,7 +141,29 @@ class Progress {
   }
 
   const std::vector<Choice>& choices() const { return choices_; }
-  std::vector<Choice> take_choices() { return std::move(choices_); }
+
+  /// The whole answer, once every choice has ended.
+  std::string answer(const CompletionRequest& request, const AnswerHead& head,
+                     const ModelCard& model) {
+    const Usage all = usage();
+    if (request.kind == RequestKind::forge_generate) {
+      const Choice& choice = choices_.front();
+      return generation_json(head, choice, all, receipt_of(request, model, choice));
+    }
+    return answer_json(head, likeliest_choices(std::move(choices_), request.n, request.best_of),
+                       all);
+  }
+
+  /// What ends a stream, but for its mark.
+  std::string last_events(const CompletionRequest& request, const AnswerHead& head,
+                          const ModelCard& model) const {
+    if (request.kind == RequestKind::forge_generate) {
+      const receipt::Receipt receipt = receipt_of(request, model, choices_.front());
+      return event(generation_end_json(head, usage(), receipt));
+    }
+    return request.include_usage ? event(usage_chunk_json(head, usage())) : "";
+  }
+
   Usage usage() const {
     Usage usage{.prompt_tokens = prompt_tokens_, .draft_source = draft_source_};
     for (const Choice& choice : choices_) {
@@ -160,9 +188,12 @@ class Progress {
 
 AnswerHead Connection::new_head(RequestKind kind, const Turn& turn) const {
   AnswerHead head{.kind = kind,
-                  .id = (kind == RequestKind::chat ? "chatcmpl-" : "cmpl-") + random_id(),
+                  .id = id_prefix(kind) + random_id(),
                   .created = static_cast<std::int64_t>(std::time(nullptr)),
                   .model = state_->model().card.id};
+  if (const auto& fingerprint = state_->model().card.fingerprint) {
+    head.system_fingerprint = to_string(*fingerprint);
+  }
   if (turn) head.session_messages = turn->messages_before();
   return head;
 }
@@ -296,10 +327,7 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
     }
   }
   if (turn) keep_turn(*turn, progress.choices().front());
-  const Usage usage = progress.usage();
-  const std::vector<Choice> choices =
-      likeliest_choices(progress.take_choices(), request.n, request.best_of);
-  const Reply reply{.body = answer_json(head, choices, usage)};
+  const Reply reply{.body = progress.answer(request, head, state_->model().card)};
   co_return co_await send(reply, framing);
 }
 
@@ -340,7 +368,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
       events += event(to_json(*failed));
     } else if (generation.ended()) {
       if (turn) keep_turn(*turn, progress.choices().front());
-      if (request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
+      events += progress.last_events(request, head, state_->model().card);
       events += event("[DONE]");
     }
     if (!header.empty()) note_answer(200, framing);

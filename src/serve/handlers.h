@@ -33,6 +33,7 @@ Answer props(const RouteCall& call);
 Answer generate(const RouteCall& call);
 Answer completions(const RouteCall& call);
 Answer chat(const RouteCall& call);
+Answer forge_generate(const RouteCall& call);
 Answer completions_render(const RouteCall& call);
 Answer chat_render(const RouteCall& call);
 Answer tokenize(const RouteCall& call);

@@ -38,6 +38,10 @@ tl::expected<UntokenizedRequest, ApiError> parse_request(RequestKind kind, std::
                                                          const ModelCard& model) {
   auto request = parse(kind, body, model);
   if (!request) return request;
+  if (kind == RequestKind::forge_generate) {  // what a receipt has of each token
+    request->sampling.logprobs = 0;
+    request->sampling.margins = true;
+  }
   const bool may_lack_model = kind == RequestKind::generate || is_of_tokenizer(kind);
   if (request->model != model.id && !(may_lack_model && request->model.empty())) {
     return tl::unexpected(model_not_found(request->model, model));

@@ -7,30 +7,13 @@
 
 #include "forge/serve/openai_api.h"
 #include "forge/text/utf8_stream.h"
+#include "generation_response.h"
 #include "response_json.h"
 
 namespace forge::serve {
 namespace {
 
 using Json = ResponseJson;
-
-std::string text_of(const Json& body) {
-  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// What OpenAI says of predicted outputs, and the same by the name of what predicted them.
-Json usage_json(const Usage& usage) {
-  Json json = {{"prompt_tokens", usage.prompt_tokens},
-               {"completion_tokens", usage.completion_tokens},
-               {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-               {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
-  if (usage.draft_source.empty()) return json;
-  const auto [proposed, accepted] = usage.drafts;
-  json["completion_tokens_details"] = {{"accepted_prediction_tokens", accepted},
-                                       {"rejected_prediction_tokens", proposed - accepted}};
-  json["drafts"] = {{"source", usage.draft_source}, {"proposed", proposed}, {"accepted", accepted}};
-  return json;
-}
 
 /// null where no log-probabilities were asked for.
 Json logprobs_json(std::span<const ToldText> told) {
@@ -54,22 +37,10 @@ Json logprobs_json(std::span<const ToldText> told) {
   return asked ? logprobs : Json(nullptr);
 }
 
-/// Of each token of the output how far it was from being another; null where there was no other.
-Json flip_risk_json(std::span<const ToldText> told) {
-  Json margins = Json::array();
-  for (const ToldText& token : told) {
-    if (!token.flip_risk) continue;
-    const bool other = *token.flip_risk < std::numeric_limits<float>::max();
-    margins.push_back(other ? Json(*token.flip_risk) : Json(nullptr));
-  }
-  return margins;
-}
-
 /// What all choices have beside their text.
 template <class Source>
 Json with_end(Json choice, const Source& source) {
-  const auto name = finish_reason_name(source.finish, source.calls_tools);
-  choice["finish_reason"] = name ? Json(*name) : Json(nullptr);
+  choice["finish_reason"] = finish_json(source.finish, source.calls_tools);
   Json flip_risk = flip_risk_json(source.told);
   if (!flip_risk.empty()) choice["forge"] = {{"flip_risk", std::move(flip_risk)}};
   return choice;
@@ -77,15 +48,15 @@ Json with_end(Json choice, const Source& source) {
 
 std::string_view object_name(RequestKind kind, bool chunk) {
   if (kind == RequestKind::chat) return chunk ? "chat.completion.chunk" : "chat.completion";
+  if (kind == RequestKind::forge_generate) {
+    return chunk ? "forge.generation.chunk" : "forge.generation";
+  }
   return "text_completion";
 }
 
 Json head_json(const AnswerHead& head, bool chunk) {
-  Json body = {{"id", head.id},
-               {"object", object_name(head.kind, chunk)},
-               {"created", head.created},
-               {"model", head.model},
-               {"choices", Json::array()}};
+  Json body = beginning_json(head, chunk);
+  body["choices"] = Json::array();
   if (head.session_messages) body["forge"] = {{"session_messages", *head.session_messages}};
   return body;
 }
@@ -107,6 +78,48 @@ Json entry_json(const ModelCard& model) {
 }
 
 }  // namespace
+
+std::string text_of(const Json& body) {
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// With what OpenAI says of predicted outputs, and the same by the name of what predicted them.
+Json usage_json(const Usage& usage) {
+  Json json = {{"prompt_tokens", usage.prompt_tokens},
+               {"completion_tokens", usage.completion_tokens},
+               {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+               {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  if (usage.draft_source.empty()) return json;
+  const auto [proposed, accepted] = usage.drafts;
+  json["completion_tokens_details"] = {{"accepted_prediction_tokens", accepted},
+                                       {"rejected_prediction_tokens", proposed - accepted}};
+  json["drafts"] = {{"source", usage.draft_source}, {"proposed", proposed}, {"accepted", accepted}};
+  return json;
+}
+
+Json flip_risk_json(std::span<const ToldText> told) {
+  Json margins = Json::array();
+  for (const ToldText& token : told) {
+    if (!token.flip_risk) continue;
+    const bool other = *token.flip_risk < std::numeric_limits<float>::max();
+    margins.push_back(other ? Json(*token.flip_risk) : Json(nullptr));
+  }
+  return margins;
+}
+
+Json finish_json(FinishReason reason, bool calls_tools) {
+  const auto name = finish_reason_name(reason, calls_tools);
+  return name ? Json(*name) : Json(nullptr);
+}
+
+Json beginning_json(const AnswerHead& head, bool chunk) {
+  Json body = {{"id", head.id},
+               {"object", object_name(head.kind, chunk)},
+               {"created", head.created},
+               {"model", head.model}};
+  if (!head.system_fingerprint.empty()) body["system_fingerprint"] = head.system_fingerprint;
+  return body;
+}
 
 std::optional<std::string_view> finish_reason_name(FinishReason reason, bool calls_tools) {
   switch (reason) {
@@ -174,6 +187,7 @@ std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,
 }
 
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
+  if (head.kind == RequestKind::forge_generate) return generation_chunk_json(head, chunk);
   Json body = head_json(head, true);
   Json entry = head.kind == RequestKind::chat
                    ? chat_delta(chunk)

@@ -65,6 +65,9 @@ void read_prompts(const Reading& reading) {
     return fields.fail("prompt", "a text, a list of token ids, or a list of either of these");
   }
   const bool many = value->is_array() && !is_token_ids(*value);
+  if (reading.kind == RequestKind::forge_generate && many) {
+    return fields.fail("prompt", "a text or a list of token ids");
+  }
   const std::size_t count = many ? value->size() : 1;
   if (count < 1 || count > kPromptsMax) {
     return fields.refuse("prompt", "has " + std::to_string(count) + " prompts; accepted are 1 .. " +

@@ -8,17 +8,20 @@
 namespace forge::serve {
 namespace {
 
-constexpr RequestKinds kAll{.completions = true, .generate = true, .chat = true};
-constexpr RequestKinds kPrompted{.completions = true, .generate = true};
+constexpr RequestKinds kAll{
+    .completions = true, .generate = true, .chat = true, .forge_generate = true};
+constexpr RequestKinds kPrompted{.completions = true, .generate = true, .forge_generate = true};
 constexpr RequestKinds kOpenAi{.completions = true, .chat = true};
+constexpr RequestKinds kStreams{.completions = true, .chat = true, .forge_generate = true};
 constexpr RequestKinds kCompletions{.completions = true};
 constexpr RequestKinds kChat{.chat = true};
 constexpr RequestKinds kTokenize{.tokenize = true};
 constexpr RequestKinds kDetokenize{.detokenize = true};
 constexpr RequestKinds kTokenizer{.tokenize = true, .detokenize = true};
 constexpr RequestKinds kEncodes{
-    .completions = true, .generate = true, .chat = true, .tokenize = true};
-constexpr RequestKinds kEncodesPrompts{.completions = true, .generate = true, .tokenize = true};
+    .completions = true, .generate = true, .chat = true, .forge_generate = true, .tokenize = true};
+constexpr RequestKinds kEncodesPrompts{
+    .completions = true, .generate = true, .forge_generate = true, .tokenize = true};
 constexpr RequestKinds kConverses{.chat = true, .tokenize = true};
 
 /// A field that is accepted at one value only.
@@ -28,11 +31,13 @@ constexpr FieldReader only(std::string_view name, std::string_view value,
 }
 
 constexpr FieldReader kReaders[] = {
-    {{"model", "the id of the model", "which model answers; required", kOpenAi}, read_model},
+    {{"model", "the id of the model", "which model answers; required", kStreams}, read_model},
     {{"model", "the id of the model", "is nothing to the output", kTokenizer},
      read_tokenizers_model},
     {{"prompt", "a text, token ids, or a list of up to 64 of either",
-      "what goes on; a choice each; required. `/generate` takes one text", kPrompted},
+      "what goes on; a choice each; required. `/generate` takes one text, `/forge/v1/generate` one "
+      "text or token ids",
+      kPrompted},
      read_prompts},
     {{"messages", "a list of objects with role, content, tool_calls, tool_call_id, name",
       "the conversation, which the model goes on with; required", kChat},
@@ -82,13 +87,13 @@ constexpr FieldReader kReaders[] = {
       kOpenAi},
      read_best_of},
     {{"stop", "a text, or up to 16", "ends a choice before it", kAll}, read_stop},
-    {{"stream", "true or false", "sends events as tokens come; false", kOpenAi}, read_stream},
+    {{"stream", "true or false", "sends events as tokens come; false", kStreams}, read_stream},
     {{"stream_options", "include_usage, continuous_usage_stats: true or false",
       "usage in an event at the end; in each event; false", kOpenAi},
      read_stream_options},
     {{"user", "a text",
       "for whom the client asks: its users share what it has of the machine; nothing to the output",
-      kOpenAi},
+      kStreams},
      read_user},
     {{"safety_identifier", "a text", "is nothing to the output", kChat}, read_safety_identifier},
     {{"prompt_cache_key", "a text", "is nothing to the output", kChat}, read_prompt_cache_key},

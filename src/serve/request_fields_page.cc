@@ -8,12 +8,13 @@ namespace {
 
 std::string kinds_text(RequestKinds kinds) {
   std::string text;
-  if (kinds.completions && kinds.generate && kinds.chat) {
+  if (kinds.completions && kinds.generate && kinds.chat && kinds.forge_generate) {
     text = "all";
-    kinds.completions = kinds.generate = kinds.chat = false;
+    kinds.completions = kinds.generate = kinds.chat = kinds.forge_generate = false;
   }
-  for (const RequestKind kind : {RequestKind::completions, RequestKind::chat, RequestKind::generate,
-                                 RequestKind::tokenize, RequestKind::detokenize}) {
+  for (const RequestKind kind :
+       {RequestKind::completions, RequestKind::chat, RequestKind::generate,
+        RequestKind::forge_generate, RequestKind::tokenize, RequestKind::detokenize}) {
     if (kinds.has(kind)) text += (text.empty() ? "" : ", ") + std::string(name_of(kind));
   }
   return text;
@@ -35,10 +36,10 @@ std::string request_fields_page() {
     }
   }
   return "# Fields of requests\n\n"
-         "What `POST /v1/completions`, `POST /v1/chat/completions` and `POST /generate` take, "
-         "which are\n"
-         "all that generate, and `POST /tokenize` and `POST /detokenize`, as `forge-infer\n"
-         "--list-fields` prints it. Any other field is refused by name, and so is a "
+         "What `POST /v1/completions`, `POST /v1/chat/completions`, `POST /generate` and `POST\n"
+         "/forge/v1/generate` take, which are all that generate, and `POST /tokenize` and `POST\n"
+         "/detokenize`, as `forge-infer --list-fields` prints it. Any other field is refused by "
+         "name, and so is a "
          "value that is not accepted.\n`null` stands for a field that is left out. The members of "
          "an object `extra` are read as if they were fields themselves.\n\n"
          "## Honoured\n\n"

@@ -53,6 +53,12 @@ namespace handlers {
 Answer generate(const RouteCall& call) { return job(RequestKind::generate, call); }
 Answer completions(const RouteCall& call) { return job(RequestKind::completions, call); }
 Answer chat(const RouteCall& call) { return job(RequestKind::chat, call); }
+Answer forge_generate(const RouteCall& call) {
+  if (call.state.model().card.fingerprint) return job(RequestKind::forge_generate, call);
+  return reply_of(request_error(
+      501, "no model runs here that an answer could be checked with: ask POST /v1/completions",
+      "no_receipts"));
+}
 Answer completions_render(const RouteCall& call) {
   return job(RequestKind::completions, call, true);
 }

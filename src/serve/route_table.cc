@@ -61,6 +61,10 @@ constexpr std::array kRoutes = {
     generator("/v1/completions", "OpenAI's completions; with `stream` Server-Sent Events",
               handlers::completions),
     generator("/v1/chat/completions", "the same for messages", handlers::chat),
+    generator("/forge/v1/generate",
+              "the tokens that go on after a prompt, their log-probabilities and flip risks, and a "
+              "receipt that can be checked ([serving.md](serving.md#receipts))",
+              handlers::forge_generate),
     Route{post, "/v1/completions/render", clients, BodyKind::json,
           "what that request would run: the tokens of its prompts; nothing runs",
           handlers::completions_render},

@@ -46,6 +46,7 @@ Answer health(const RouteCall& call) {
                                  {"free_blocks", status.free_blocks},
                                  {"total_blocks", status.total_blocks},
                                  {"connections", state.connections.count()}};
+  if (model.card.fingerprint) body["system_fingerprint"] = to_string(*model.card.fingerprint);
   if (!model.card.draft_source.empty()) body["drafts"] = drafts_json(model.card, status);
   if (status.target_lost) body["reason"] = *status.target_lost;
   if (status.trace) body["trace"] = trace_json(*status.trace);

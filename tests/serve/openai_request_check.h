@@ -60,7 +60,7 @@ inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::Ap
   return check_tokenized(*parsed, model, text::ByteTokenizer());
 }
 
-/// Aborts if a parser breaks its promises. Returns: how many of the three that generate took
+/// Aborts if a parser breaks its promises. Returns: how many of those that generate took
 /// `body`.
 inline unsigned check_request_parsers(std::string_view body) {
   static const serve::ModelCard kModel{.id = "m",
@@ -74,8 +74,8 @@ inline unsigned check_request_parsers(std::string_view body) {
     FORGE_CHECK(!parsed || parsed->prompts.size() == 1);
   }
   unsigned taken = 0;
-  for (const auto kind :
-       {serve::RequestKind::completions, serve::RequestKind::generate, serve::RequestKind::chat}) {
+  for (const auto kind : {serve::RequestKind::completions, serve::RequestKind::generate,
+                          serve::RequestKind::chat, serve::RequestKind::forge_generate}) {
     if (check_parsed(parse_request(kind, body, kModel), kModel)) ++taken;
   }
   return taken;

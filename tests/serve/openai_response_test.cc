@@ -105,6 +105,17 @@ TEST(OpenAiResponse, log_probabilities_of_chat_have_the_bytes_of_tokens) {
             R"("finish_reason":null}]})");
 }
 
+TEST(OpenAiResponse, names_the_fingerprint_of_what_answers) {
+  AnswerHead head = kChatHead;
+  head.system_fingerprint = "fp_0123456789abcdef";
+  const std::string named = R"("model":"m","system_fingerprint":"fp_0123456789abcdef","choices":[)";
+  EXPECT_THAT(answer_json(head, {}, {}), ::testing::HasSubstr(named));
+  EXPECT_THAT(chunk_json(head, {}), ::testing::HasSubstr(named));
+  EXPECT_THAT(usage_chunk_json(head, {}), ::testing::HasSubstr(named));
+  head.kind = RequestKind::completions;
+  EXPECT_THAT(answer_json(head, {}, {}), ::testing::HasSubstr(named));
+}
+
 TEST(OpenAiResponse, an_error_names_field_and_code_or_null) {
   EXPECT_EQ(to_json(ApiError{.status = 400, .message = "no", .param = "n"}),
             R"({"error":{"message":"no","type":"invalid_request_error","param":"n","code":null}})");

@@ -36,9 +36,10 @@ tl::expected<UntokenizedRequest, ApiError> parsed(RequestKind kind, const json& 
 }
 
 constexpr std::array kGenerating = {RequestKind::completions, RequestKind::generate,
-                                    RequestKind::chat};
-constexpr std::array kKinds = {RequestKind::completions, RequestKind::generate, RequestKind::chat,
-                               RequestKind::tokenize, RequestKind::detokenize};
+                                    RequestKind::chat, RequestKind::forge_generate};
+constexpr std::array kKinds = {RequestKind::completions, RequestKind::generate,
+                               RequestKind::chat,        RequestKind::forge_generate,
+                               RequestKind::tokenize,    RequestKind::detokenize};
 
 TEST(RequestFields, have_names_of_their_own) {
   std::set<std::pair<std::string_view, RequestKind>> names;

@@ -20,7 +20,8 @@ serve::ModelCard model_of(const TestServerOptions& options) {
           .grammars = options.grammars,
           .draft_source = options.draft_source,
           .kv_type = "f32",
-          .memory = {{"host", "kv", 1024}}};
+          .memory = {{"host", "kv", 1024}},
+          .fingerprint = options.fingerprint};
 }
 
 struct RunningServer::Parts {

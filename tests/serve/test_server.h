@@ -33,6 +33,7 @@ struct TestServerOptions {
       nullptr;  // outlives the server; a ByteTokenizer if there is none
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
   std::string_view draft_source = {};
+  std::optional<receipt::Fingerprint> fingerprint = std::nullopt;
   engine::AcceptanceBand acceptance = {};
   std::optional<serve::ApiKeys> keys = std::nullopt;
   std::optional<serve::TlsCertificate> certificate = std::nullopt;

@@ -7,7 +7,8 @@
 //    "system_fingerprint":"fp_51c0...",      of these parts (fingerprint.h):
 //    "fingerprint":{"config":"7c2f...","weights":"93a0...","vocabulary":"51c0...","eos":"0",
 //                   "numerics":"canonical","machine":"","kv":"f32","version":"0.1.0"},
-//    "request":{"prompt":[73,106],           as in a trace (trace_json.h), what is usual left out
+//    "request":{"prompt":[73,106],           as in a trace (trace_json.h): what is usual is left
+//                                            out, but for temperature and seed
 //               "max_new_tokens":16,
 //               "sampling":{"temperature":0.7,"seed":0}},
 //    "stop":["\n\n"],                        stop strings
@@ -24,7 +25,8 @@
 // The digest is text_digest() (fingerprint.h) of the JSON without "digest", keys ascending, no
 // white space, UTF-8 as it is; in Python
 //   json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-// It shows that a receipt was altered by accident. It is no signature: whoever alters a receipt on
+// (a reader that keeps 53 bits of an integer alters seeds above that). It shows that a receipt was
+// altered by accident. It is no signature: whoever alters a receipt on
 // purpose makes a new digest, too, and only running it again shows that it is wrong.
 //
 // The ids of a receipt are the client's own, and so are those of the answer that it was given; of
@@ -76,6 +78,7 @@ Request request_in_receipt(const Request& request);
 /// With its digest. Requires: a receipt as parse_receipt() would give it.
 nlohmann::ordered_json to_json(const Receipt& receipt);
 
+/// Reads a receipt, or an answer that has one as its member "receipt".
 /// Errors: a text that names the field, its value and what is accepted: what is no receipt of this
 /// version; one whose digest or fingerprint is not that of its parts; an output that cannot end so.
 tl::expected<Receipt, std::string> parse_receipt(std::string_view text);

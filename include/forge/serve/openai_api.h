@@ -25,6 +25,9 @@
 // The first looks at every field and needs no tokenizer; the second takes time in proportion to the
 // text and may run on another thread.
 //
+// POST /forge/v1/generate takes one prompt and answers with token ids, what is told of each, and a
+// Receipt (receipt/receipt.h), which comes last in a stream. It runs as any other request does.
+//
 // POST /generate takes one prompt as a text and decodes greedily unless asked otherwise.
 // POST /v1/chat/completions takes messages, which the model's chat template makes the one prompt
 // (chat/chat_format.h). Rendering is part of tokenize(). With `session` they are the new ones of a
@@ -50,6 +53,7 @@
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 #include "forge/engine/draft_watch.h"
+#include "forge/receipt/fingerprint.h"
 #include "forge/serve/api_error.h"
 #include "forge/serve/api_keys.h"
 #include "forge/serve/request_fields.h"
@@ -90,6 +94,9 @@ struct ModelCard {
   std::string_view draft_source = {};  ///< what proposes drafts; empty: nothing does
   std::string_view kv_type = {};       ///< what is kept in the KV cache: "bf16"
   std::vector<ServedMemory> memory = {};
+  /// What its bits depend on beside requests (receipt/fingerprint.h); none where no model runs:
+  /// then answers have no system_fingerprint, and there are no receipts.
+  std::optional<receipt::Fingerprint> fingerprint = std::nullopt;
 };
 
 inline constexpr std::uint32_t kMaxTokensMax = (1U << 31U) - 1;
@@ -190,6 +197,7 @@ struct ToldText {
   std::optional<float> logprob = std::nullopt;  ///< none of the first token of a prompt
   std::vector<std::pair<std::string, float>> likely = {};  ///< the likeliest: bytes, the best first
   std::optional<float> flip_risk = std::nullopt;  ///< TokenReport::margin of a token of the output
+  TokenId token = {};
 };
 
 /// A call of a tool, or what an event adds to one.
@@ -232,6 +240,7 @@ struct AnswerHead {
   std::int64_t created = 0;  ///< seconds since 1970
   std::string model;
   std::optional<std::uint64_t> session_messages = std::nullopt;  ///< that the session had before
+  std::string system_fingerprint = {};  ///< of the model; empty: the answer has none
 };
 
 /// "stop" for eos and stop strings, or "tool_calls" if the answer calls tools, "length" for

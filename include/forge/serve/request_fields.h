@@ -19,14 +19,15 @@ namespace forge::serve {
 
 /// Which route the body is of.
 enum class RequestKind : std::uint8_t {
-  completions,  ///< POST /v1/completions
-  generate,     ///< POST /generate
-  chat,         ///< POST /v1/chat/completions
-  tokenize,     ///< POST /tokenize
-  detokenize,   ///< POST /detokenize
+  completions,     ///< POST /v1/completions
+  generate,        ///< POST /generate
+  chat,            ///< POST /v1/chat/completions
+  forge_generate,  ///< POST /forge/v1/generate
+  tokenize,        ///< POST /tokenize
+  detokenize,      ///< POST /detokenize
 };
 constexpr Names<RequestKind> names_of(RequestKind) {
-  return {"completions", "generate", "chat", "tokenize", "detokenize"};
+  return {"completions", "generate", "chat", "forge/v1/generate", "tokenize", "detokenize"};
 }
 
 /// Whether such a request is for the tokenizer alone, and not for the model.
@@ -39,6 +40,7 @@ struct RequestKinds {
   bool completions = false;
   bool generate = false;
   bool chat = false;
+  bool forge_generate = false;
   bool tokenize = false;
   bool detokenize = false;
 
@@ -50,6 +52,8 @@ struct RequestKinds {
         return generate;
       case RequestKind::chat:
         return chat;
+      case RequestKind::forge_generate:
+        return forge_generate;
       case RequestKind::tokenize:
         return tokenize;
       case RequestKind::detokenize:

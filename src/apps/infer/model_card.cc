@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "forge/chat/chat_format.h"
+#include "forge/runtime/system_fingerprint.h"
 
 namespace forge::apps {
 namespace {
@@ -49,7 +50,8 @@ serve::ModelCard model_card(Runtime& runtime) {
           .answer_stop = runtime.model().answer_stop(),
           .draft_source = executor.drafts > 0 ? name_of(executor.draft_source) : "",
           .kv_type = name_of(executor.kv_type),
-          .memory = served_memory(runtime)};
+          .memory = served_memory(runtime),
+          .fingerprint = runtime::fingerprint_of(runtime)};
 }
 
 }  // namespace forge::apps

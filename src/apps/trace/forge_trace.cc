@@ -1,4 +1,4 @@
-// forge-trace: replay, compare, show, step through and export recorded runs.
+// forge-trace: replay, compare, show, step through and export recorded runs; verify receipts.
 //
 // A filter as others are: without a reader for its standard output it ends (SIGPIPE). What it
 // writes to a file is there before it says so.
@@ -15,6 +15,7 @@
 #include "trace_replay.h"
 #include "trace_report.h"
 #include "trace_step.h"
+#include "trace_verify.h"
 
 namespace forge::apps {
 namespace {
@@ -22,8 +23,11 @@ namespace {
 /// The command line, and the command that it asks for.
 class Commands : public Subcommands {
  public:
-  Commands() : Subcommands("Replays, compares, shows and exports recorded runs.", "forge-trace") {
+  Commands()
+      : Subcommands("Replays, compares, shows and exports recorded runs; verifies receipts.",
+                    "forge-trace") {
     add_comparisons();
+    add_verify();
     add_reports();
     add_step();
   }
@@ -63,6 +67,14 @@ class Commands : public Subcommands {
                 [this] { return run_bisect(file_, other_); });
   }
 
+  void add_verify() {
+    CLI::App* const verify =
+        add("verify", "Run the request of a receipt again and compare every token and bit",
+            [this] { return run_verify(*verify_flags_, verify_); });
+    add_verify_options(*verify, verify_);
+    verify_flags_ = verify;
+  }
+
   void add_reports() {
     CLI::App* const show = add_for_file("show", "Print steps as a table with the block map",
                                         [this] { return run_show(file_, range_); });
@@ -97,6 +109,8 @@ class Commands : public Subcommands {
   std::string out_file_;
   ReplayOptions replay_;
   const CLI::App* replay_flags_ = nullptr;
+  VerifyOptions verify_;
+  const CLI::App* verify_flags_ = nullptr;
   trace::StepRange range_;
   WhyOptions why_;
   StepOptions step_;
