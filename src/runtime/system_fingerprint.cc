@@ -10,13 +10,16 @@
 namespace forge::runtime {
 namespace {
 
-/// The bytes of each token, with their number before them.
+/// The bytes and the spelling of each token, with their number before them. (Control tokens have no
+/// bytes, and are known to grammars by their spelling.)
 std::string vocabulary_digest(const text::Tokenizer& tokenizer, std::uint32_t size) {
   std::string all;
   for (std::uint32_t token = 0; token < size; ++token) {
-    const std::string_view bytes = tokenizer.bytes_of(TokenId(token));
-    all += std::to_string(bytes.size()) + ':';
-    all += bytes;
+    for (const std::string_view text :
+         {tokenizer.bytes_of(TokenId(token)), tokenizer.spelling_of(TokenId(token))}) {
+      all += std::to_string(text.size()) + ':';
+      all += text;
+    }
   }
   return trace::digest_text(receipt::text_digest(all));
 }

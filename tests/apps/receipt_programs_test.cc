@@ -201,8 +201,13 @@ TEST_F(ReceiptPrograms, that_cannot_be_used_are_refused_with_what_is_accepted) {
     return outcome.output;
   };
   EXPECT_THAT(refusal("nowhere.json"), HasSubstr("nowhere.json: cannot be read"));
+  EXPECT_THAT(refusal("."), HasSubstr("cannot be read: it is a directory"));
   write("empty.json", "{}");
   EXPECT_THAT(refusal("empty.json"), HasSubstr("forge_receipt is missing; accepted is 1"));
+  json altered = answer;
+  altered["receipt"]["stop"] = {"x"};
+  write("altered.json", altered.dump());
+  EXPECT_THAT(refusal("altered.json"), HasSubstr("altered.json: receipt.digest is '"));
   write("half.json", answer.dump().substr(0, 200));
   EXPECT_THAT(refusal("half.json"), HasSubstr("is not JSON"));
   forge(answer, {{"request", {{"prompt", {1, 100000}}}}}, "tokens.json");

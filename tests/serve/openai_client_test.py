@@ -97,6 +97,7 @@ class OpenAiClient(unittest.TestCase):
         answer = self.complete("Hello", max_tokens=8)
         self.assertEqual(answer.object, "text_completion")
         self.assertEqual(answer.model, MODEL)
+        self.assertRegex(answer.system_fingerprint, "^fp_[0-9a-f]{16}$")
         self.assertIsNotNone(answer.choices[0].text)
         self.assertIn(answer.choices[0].finish_reason, ("length", "stop"))
         self.assertEqual(answer.usage.prompt_tokens, 5)

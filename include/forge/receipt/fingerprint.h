@@ -32,7 +32,7 @@ struct Fingerprint {
   std::string version{program_version()};
   std::string config;      ///< of the model: model/config_digest.h, 16 hexadecimal digits
   std::string weights;     ///< of the model: model/weights_digest.h, 32 hexadecimal digits
-  std::string vocabulary;  ///< digest of the bytes of each token, on which grammars depend
+  std::string vocabulary;  ///< digest of the text of each token, on which grammars depend
   std::string numerics;    ///< of the results: "canonical", "native" or "fast"
   std::string machine;     ///< what of the machine these depend on; empty of canonical ones
   std::string kv;          ///< type of KV: "f32"

@@ -20,14 +20,15 @@
 //
 // A log-probability is of the softmax over all logits of the vocabulary, a margin the least change
 // of logits that would have had another token picked (TokenReport in core/step_plan.h): what was
-// computed otherwise shows in their bits long before it shows in a token.
+// computed otherwise shows in their bits long before it shows in a token. They are no digest of all
+// logits, of which one may differ in its last bits without a trace in either.
 //
 // The digest is text_digest() (fingerprint.h) of the JSON without "digest", keys ascending, no
 // white space, UTF-8 as it is; in Python
 //   json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-// (a reader that keeps 53 bits of an integer alters seeds above that). It shows that a receipt was
-// altered by accident. It is no signature: whoever alters a receipt on
-// purpose makes a new digest, too, and only running it again shows that it is wrong.
+// It shows that a receipt was altered by accident, as by a reader that keeps 53 bits of a seed. It
+// is no signature: whoever alters a receipt on purpose makes a new digest, too, and only running it
+// again shows that it is wrong.
 //
 // The ids of a receipt are the client's own, and so are those of the answer that it was given; of
 // who asked, with which priority, session or salt, it has nothing, since bits do not depend on it.

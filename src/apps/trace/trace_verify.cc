@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -23,6 +24,10 @@ namespace {
 using receipt::Receipt;
 
 tl::expected<Receipt, std::string> read_receipt(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return tl::unexpected(std::string("cannot be read: it is a directory"));
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return tl::unexpected(std::string("cannot be read"));
@@ -65,7 +70,9 @@ tl::expected<void, std::string> complete(runtime::TargetOptions& target, const R
   if (!kv) return tl::unexpected(kv.error());
   if (target.source.numerics == runtime::RunNumerics::automatic) target.source.numerics = *numerics;
   if (!target.kv) target.kv = target.executor.kv_type = *kv;
-  if (auto has = validate_numerics(target.kind, target.source.numerics); !has) return has;
+  if (const auto has = validate_numerics(target.kind, target.source.numerics); !has) {
+    return tl::unexpected("its bits need " + has.error());
+  }
   const bool says_memory = target.source.kv_memory.given() || target.device.gpu_memory;
   if (target.fit_blocks && !says_memory) {
     target.fit_blocks = false;
