@@ -155,7 +155,7 @@ TEST_F(ReceiptPrograms, that_were_forged_differ_when_they_are_run) {
   Outcome outcome = outcome_with({{"output", output}});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.output,
-            "token 2 of the output differs, receipt against run: token 7 against "
+            "output[2] differs, receipt against run: token 7 against "
             "token " +
                 receipt["output"][2].dump() + "\n2 tokens before it are equal in every bit\n");
 
@@ -165,7 +165,7 @@ TEST_F(ReceiptPrograms, that_were_forged_differ_when_they_are_run) {
     text.back() = text.back() == '0' ? '1' : '0';
     outcome = outcome_with({{name, bits}});
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_THAT(outcome.output, StartsWith("token 1 of the output differs, receipt against run: "));
+    EXPECT_THAT(outcome.output, StartsWith("output[1] differs, receipt against run: "));
     EXPECT_THAT(outcome.output, HasSubstr("(" + text + ")")) << "a bit of one float";
   }
 

@@ -94,8 +94,8 @@ std::optional<std::string> other_part(const receipt::Fingerprint& recorded,
 }
 
 int print(const ReceiptDifference& difference) {
-  std::cout << "token " << difference.index
-            << " of the output differs, receipt against run: " << difference.recorded << " against "
+  std::cout << "output[" << difference.index
+            << "] differs, receipt against run: " << difference.recorded << " against "
             << difference.here << '\n'
             << difference.index << " tokens before it are equal in every bit\n";
   return kDifferent;
