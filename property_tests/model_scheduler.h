@@ -21,6 +21,7 @@
 #include "model_cache.h"
 #include "model_drafts.h"
 #include "model_queue.h"
+#include "model_sessions.h"
 
 namespace forge::testing {
 
@@ -74,7 +75,7 @@ class ModelScheduler {
   }
 
   void clear_prefix_cache() {
-    while (const auto session = first_session_to_end()) end_session(*session);
+    while (const auto session = sessions_.first_to_end()) end_session(*session);
     cache_.clear_index();
   }
 
@@ -132,11 +133,6 @@ class ModelScheduler {
       return static_cast<std::uint32_t>(tokens.size() - request.prompt.size());
     }
   };
-  struct Session {
-    std::uint32_t active = 0;
-    std::uint64_t idle_since = 0;
-    std::vector<ModelCache::Block> pins;
-  };
 
   // 1. Expire.
   void expire() {
@@ -144,7 +140,7 @@ class ModelScheduler {
       finish(deadlines_.begin()->second, FinishReason::deadline);
       deadlines_.erase(deadlines_.begin());
     }
-    while (const auto idle = longest_idle_session()) {
+    while (const auto idle = sessions_.longest_idle()) {
       if (step_ - sessions_[*idle].idle_since < config_.session_idle_steps) break;
       end_session(*idle);
     }
@@ -178,7 +174,7 @@ class ModelScheduler {
       for (const SeqId seq : running_) all_[seq].drafts = 0;
     }
     while (blocks_to_decode() > cache_.available()) {
-      running_.size() > 1 ? preempt(victim()) : end_session(first_session_to_end().value());
+      running_.size() > 1 ? preempt(victim()) : end_session(sessions_.first_to_end().value());
     }
   }
   std::uint32_t blocks_to_decode() const {
@@ -295,7 +291,7 @@ class ModelScheduler {
     if (!fits(cache_.needed(match, s.length()))) match = cache_.without_copy(match);
     while (!fits(cache_.needed(match, s.length()))) {
       if (!running_.empty()) return std::nullopt;
-      end_session(first_session_to_end().value());
+      end_session(sessions_.first_to_end().value());
       match = cache_.without_copy(match_of(s));
     }
     return match;
@@ -359,7 +355,7 @@ class ModelScheduler {
 
   // Sessions
   void end_turn(SessionId id, SeqId seq) {
-    Session& session = sessions_[id];
+    ModelSession& session = sessions_[id];
     const FinishReason reason = all_[seq].reason;
     const bool complete = reason == FinishReason::eos || reason == FinishReason::length ||
                           reason == FinishReason::stop;
@@ -369,22 +365,6 @@ class ModelScheduler {
     }
     --session.active;
     session.idle_since = step_;
-  }
-  std::optional<SessionId> longest_idle_session() const {
-    std::optional<SessionId> longest;
-    for (const auto& [id, session] : sessions_) {
-      const bool longer = session.active == 0 &&
-                          (!longest || session.idle_since < sessions_.at(*longest).idle_since);
-      if (longer) longest = id;
-    }
-    return longest;
-  }
-  std::optional<SessionId> first_session_to_end() const {
-    if (const auto idle = longest_idle_session()) return idle;
-    for (const auto& [id, session] : sessions_) {
-      if (!session.pins.empty()) return id;
-    }
-    return std::nullopt;
   }
   void end_session(SessionId id) {
     cache_.unpin(std::exchange(sessions_[id].pins, {}));
@@ -402,7 +382,7 @@ class ModelScheduler {
   std::set<std::pair<std::uint64_t, SeqId>> deadlines_;  // by step
   std::vector<SeqId> running_;                           // in order of admission
   std::vector<SeqId> finishing_;                         // in the order in which they ended
-  std::map<SessionId, Session> sessions_;
+  ModelSessions sessions_;
   std::uint32_t host_used_ = 0;
 };
 

@@ -7,9 +7,9 @@
 
 #include "executor/byte_grammars.h"
 #include "forge/core/invariants.h"
-#include "forge/cpu/cpu_executor.h"
 #include "forge/text/byte_tokenizer.h"
 #include "losable_target.h"
+#include "never_failing_cpu.h"
 #include "random_grammar.h"
 
 namespace forge::testing {
@@ -47,27 +47,6 @@ std::ostream& operator<<(std::ostream& out, const Output& output) {
   }
   return out << "finish " << static_cast<int>(output.finish);
 }
-
-/// What a request alone runs on.
-class NeverFailingCpu : public FallibleTarget {
- public:
-  explicit NeverFailingCpu(const executor::ExecutorOptions& options)
-      : cpu_(options, cpu::seeded_cpu_model(kScenarioModel, options)) {}
-
-  void fail_soon() override {}
-  void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
-  std::optional<std::string> refuses(const Request& request) const override {
-    return cpu_.refuses(request);
-  }
-  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
-    return cpu_.execute(plan, result);
-  }
-  tl::expected<void, std::string> reopen() override { return cpu_.reopen(); }
-  const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
-
- private:
-  cpu::CpuExecutor cpu_;
-};
 
 /// An engine whose outputs are collected by sequence.
 class Run {
