@@ -265,6 +265,7 @@ void KvEventPublisher::Sender::answer() {
   std::vector<zmq::message_t> frames = receive(replays);
   if (frames.empty()) return;
   std::vector<std::string_view> parts;
+  parts.reserve(frames.size());
   for (const zmq::message_t& frame : frames) parts.push_back(bytes_of(frame));
   const auto first = parse_replay_request(parts);
   if (!first) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "forge/core/cache_delta.h"
 #include "forge/core/step_plan.h"
 
 namespace forge::trace::detail {

@@ -69,7 +69,7 @@ class FakeExecutor : public Executor {
     const std::lock_guard lock(mutex_);
     fails_ = fails;
   }
-  /// From now on every step fails, for good.
+  /// From now on every step fails, for good or until it is opened again.
   void lose() {
     const std::lock_guard lock(mutex_);
     lost_ = true;
@@ -111,6 +111,8 @@ class FakeExecutor : public Executor {
 
   tl::expected<void, std::string> reopen() override {
     if (!reopens) return Executor::reopen();
+    const std::lock_guard lock(mutex_);
+    lost_ = false;
     return {};
   }
 

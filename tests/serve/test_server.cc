@@ -26,7 +26,7 @@ serve::ModelCard model_of(const TestServerOptions& options) {
 
 struct RunningServer::Parts {
   Parts(Executor& executor, const TestServerOptions& options)
-      : engine(options.scheduler, executor),
+      : engine(options.scheduler, executor, nullptr, options.on_target_lost),
         loop(engine, options.tokenizer != nullptr ? *options.tokenizer : bytes,
              engine::EngineLoop::Options{.queue_limit = options.queue_limit,
                                          .refuse_under_pressure = options.refuse_under_pressure,

@@ -25,6 +25,7 @@ struct TestServerOptions {
                             .batch = {.max_batch_size = 16}};
   std::size_t queue_limit = 256;
   bool refuse_under_pressure = false;
+  engine::OnTargetLost on_target_lost = engine::OnTargetLost::exit;
   serve::HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   NextToken next_token = letter_at;
   std::string model_id = "fake";
