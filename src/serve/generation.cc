@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <deque>
+#include <exception>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -64,7 +65,7 @@ struct Generation::Inbox {
     filled.expires_at(asio::steady_timer::time_point::max());
   }
 
-  /// On the loop's thread. True: take() must be posted.
+  /// On the loop's thread. True: wake() must be posted.
   bool push(Event event) {
     const std::lock_guard lock(mutex);
     arrived.push_back(std::move(event));
@@ -78,7 +79,17 @@ struct Generation::Inbox {
     return !std::exchange(is_awaited, true);
   }
 
-  /// On the I/O thread.
+  /// On the I/O thread. What fails in it (no memory, most likely) is the failure of who waits in
+  /// next().
+  void wake() noexcept {
+    try {
+      take();
+    } catch (...) {
+      failure = std::current_exception();
+      filled.cancel();
+    }
+  }
+
   void take() {
     std::deque<Event> more;
     std::uint32_t more_admitted = 0;
@@ -108,7 +119,7 @@ struct Generation::Inbox {
   std::mutex mutex;
   std::deque<Event> arrived;   // does not move what it has while the other thread waits
   std::uint32_t admitted = 0;  // choices that have got a place in the batch since
-  bool is_awaited = false;     // take() is posted
+  bool is_awaited = false;     // wake() is posted
 
   // Of the I/O thread.
   std::vector<Event> events;
@@ -118,6 +129,7 @@ struct Generation::Inbox {
   std::size_t limit = 0;
   std::function<void()> overflowed;
   bool abandoned = false;
+  std::exception_ptr failure;
 };
 
 Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io,
@@ -142,12 +154,12 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
   inbox.tokens.resize(request.choices());
   for (std::size_t index = 0; index < request.choices(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const engine::TokenEvent& token) {
-      if (inbox->push({index, token})) asio::post(io, [inbox] { inbox->take(); });
+      if (inbox->push({index, token})) asio::post(io, [inbox] { inbox->wake(); });
     };
     std::function<void()> on_admitted;
     if (counts_waiting) {
       on_admitted = [inbox = generation->inbox_, io] {
-        if (inbox->admit_one()) asio::post(io, [inbox] { inbox->take(); });
+        if (inbox->admit_one()) asio::post(io, [inbox] { inbox->wake(); });
       };
     }
     const auto choice = static_cast<std::uint32_t>(index % request.best_of);
@@ -177,9 +189,10 @@ Generation::~Generation() {
 }
 
 asio::awaitable<std::vector<Generation::Event>> Generation::next() {
-  while (inbox_->events.empty()) {
+  while (inbox_->events.empty() && !inbox_->failure) {
     co_await inbox_->filled.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+  if (inbox_->failure) std::rethrow_exception(inbox_->failure);
   std::vector<Event> events = std::exchange(inbox_->events, {});
   for (const Event& event : events) {
     completion_tokens_[event.index] = event.token.completion_tokens;
