@@ -23,7 +23,7 @@
 #include "access.h"
 #include "client_stream.h"
 #include "framing.h"
-#include "generation.h"
+#include "request_run.h"
 #include "routes.h"
 #include "server_state.h"
 
@@ -50,7 +50,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void drop();
 
  private:
-  using Turn = std::optional<ChatSessions::Turn>;  // if the request is a turn of a session
   using TimePoint = asio::steady_timer::time_point;
   enum class Received { data, closed, timeout };
 
@@ -84,11 +83,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> tokenize_and_run(UntokenizedRequest& untokenized, const Framing& framing);
   /// What the request would run.
   asio::awaitable<bool> render(UntokenizedRequest& untokenized, const Framing& framing);
-  asio::awaitable<bool> refuse(const ClientTable::Refusal& refusal, const Framing& framing);
-  asio::awaitable<bool> answer_whole(const CompletionRequest& request, Generation& generation,
-                                     Turn& turn, Framing framing);
-  asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,
-                                      Turn& turn, Framing framing);
+  asio::awaitable<bool> answer_whole(RequestRun& run, Framing framing);
+  asio::awaitable<bool> answer_stream(RequestRun& run, Framing framing);
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
 
   /// Returns when the client has gone. What it sends meanwhile is kept for the next request.
@@ -107,7 +103,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Client client_of(const Asker& asker) const;
   /// Says in the header of the answer how its client stands with its limits.
   void tell_limits(Framing& framing) const;
-  AnswerHead new_head(RequestKind kind, const Turn& turn) const;
   bool keeps_alive(const Framing& framing) const {
     return framing.keep_alive && !is_visitor_ && state_->phase == Phase::serving;
   }

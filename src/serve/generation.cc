@@ -137,10 +137,10 @@ Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io
     : loop_(loop), inbox_(std::make_shared<Inbox>(io, std::move(permit))) {}
 
 tl::expected<void, engine::LoopError> Generation::would_start(const engine::EngineLoop& loop,
-                                                              const UntokenizedRequest& request) {
+                                                              const CompletionOptions& options,
+                                                              std::size_t prompts) {
   std::vector<TokenId> shortest{TokenId(0)};
-  return loop.would_accept(to_engine(request, std::move(shortest), 0),
-                           request.prompts.size() * request.best_of);
+  return loop.would_accept(to_engine(options, std::move(shortest), 0), prompts * options.best_of);
 }
 
 tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(

@@ -43,7 +43,8 @@ class Generation {
   /// What start() would say now, whatever the tokens, so that a request that it would refuse need
   /// not be tokenized.
   static tl::expected<void, engine::LoopError> would_start(const engine::EngineLoop& loop,
-                                                           const UntokenizedRequest& request);
+                                                           const CompletionOptions& options,
+                                                           std::size_t prompts);
 
   /// Submits all prompts of `request`, or none. The permit hears of what becomes of them, and is
   /// given back with this object. Errors: those of EngineLoop::submit.

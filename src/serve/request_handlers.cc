@@ -40,7 +40,8 @@ Answer job(RequestKind kind, const RouteCall& call, bool render_only = false) {
   if (const auto error = queue_error(*parsed, model.loop.options().queue_limit)) {
     return reply_of(*error);
   }
-  if (const auto taken = Generation::would_start(model.loop, *parsed); !taken) {
+  if (const auto taken = Generation::would_start(model.loop, *parsed, parsed->prompts.size());
+      !taken) {
     return reply_of(taken.error());
   }
   return *std::move(parsed);
