@@ -21,25 +21,11 @@ namespace {
 constexpr std::size_t kReadBytes = 8192;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-Reply refuse_size(unsigned status, const std::string& what, std::uint64_t limit_bytes) {
-  return reply_of(request_error(
+ApiError too_large(unsigned status, const std::string& what, std::uint64_t limit_bytes) {
+  return request_error(
       status,
       what + " is larger than " + std::to_string(limit_bytes) + " bytes, the limit of this server",
-      status == 413 ? "body_too_large" : "header_too_large"));
-}
-
-/// The answer to a request that is not HTTP, or too large.
-Reply refuse_syntax(boost::beast::error_code error, const HttpOptions& options) {
-  if (error == http::error::body_limit) {
-    return refuse_size(413, "the body", options.body_limit_bytes);
-  }
-  if (error == http::error::header_limit) {
-    return refuse_size(431, "the header", options.header_limit_bytes);
-  }
-  if (error == http::error::bad_version) {
-    return reply_of(request_error(505, "only HTTP/1.0 and HTTP/1.1 are spoken here"));
-  }
-  return reply_of(request_error(400, "the request is not valid HTTP: " + error.message()));
+      status == 413 ? "body_too_large" : "header_too_large");
 }
 
 Reply refuse_slow(const std::string& what, std::chrono::milliseconds limit) {
@@ -87,13 +73,15 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   ConnectionTable& connections = self->state_->connections;
   bool goes_on = true;
   while (goes_on) {
-    ReadResult request = co_await self->read_request();
-    if (request) {
-      goes_on = co_await self->answer(*request);
-    } else if (request.error()) {
-      goes_on = co_await self->send(request.error()->reply, request.error()->framing);
+    Parser parser;
+    const ReadResult read = co_await self->read_request(parser);
+    if (!read && !read.error()) co_return;
+    if (!read) {
+      goes_on = co_await self->send(read.error()->reply, read.error()->framing);
+    } else if (is_read_in_lines(parser.get())) {
+      goes_on = co_await self->answer_lines(parser);
     } else {
-      co_return;
+      goes_on = co_await self->answer(parser.release());
     }
     self->report();
     connections.set_idle(*self);
@@ -133,18 +121,16 @@ asio::awaitable<bool> Connection::shake_hands() {
   co_return handshake == ClientStream::Handshake::done;
 }
 
-asio::awaitable<Connection::ReadResult> Connection::read_request() {
+asio::awaitable<Connection::ReadResult> Connection::read_request(Parser& parser) {
   asked_ = {};
   const bool begun = co_await await_request();
   if (!begun) co_return tl::unexpected(NoRequest());
   record_.emplace();
   begun_ = asio::steady_timer::clock_type::now();
-  Parser parser;
-  parser.header_limit(state_->options.header_limit_bytes);
-  parser.body_limit(state_->options.body_limit_bytes);
-  auto filled = co_await fill(parser);
-  if (!filled) co_return tl::unexpected(std::move(filled.error()));
-  co_return parser.release();
+  const HttpOptions& options = state_->options;
+  parser.header_limit(options.header_limit_bytes);
+  parser.body_limit(std::max(options.body_limit_bytes, options.batch_body_limit_bytes));
+  co_return co_await fill(parser);
 }
 
 /// RFC 9112, section 2.2: empty lines before a request are passed over.
@@ -177,7 +163,27 @@ asio::awaitable<bool> Connection::await_input(TimePoint deadline) {
   co_return first.index() == 0 && stream_.is_open();
 }
 
-asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Parser& parser) {
+ApiError Connection::syntax_error(boost::beast::error_code error, const HttpHeader& header) const {
+  if (error == http::error::body_limit) return too_large(413, "the body", body_limit(header));
+  if (error == http::error::header_limit) {
+    return too_large(431, "the header", state_->options.header_limit_bytes);
+  }
+  if (error == http::error::bad_version) {
+    return request_error(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+  }
+  return request_error(400, "the request is not valid HTTP: " + error.message());
+}
+
+ApiError Connection::large_gap() const {
+  return too_large(431, "what stands between two chunks", state_->options.header_limit_bytes);
+}
+
+std::uint64_t Connection::body_limit(const HttpHeader& header) const {
+  const HttpOptions& options = state_->options;
+  return is_read_in_lines(header) ? options.batch_body_limit_bytes : options.body_limit_bytes;
+}
+
+asio::awaitable<Connection::ReadResult> Connection::fill(Parser& parser) {
   const HttpOptions& options = state_->options;
   const TimePoint begun = asio::steady_timer::clock_type::now();
   const auto header_limit = std::min(options.header_timeout, options.read_timeout);
@@ -189,18 +195,23 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Pars
   while (!parser.is_done()) {
     boost::beast::error_code error;
     buffer_.consume(parser.put(buffer_.data(), error));
-    if (error && error != http::error::need_more) co_return refusal(refuse_syntax(error, options));
+    if (parser.is_header_done() && !header_seen) {
+      parser.body_limit(body_limit(parser.get()));
+      if (parser.content_length() > body_limit(parser.get())) error = http::error::body_limit;
+    }
+    if (error && error != http::error::need_more) {
+      co_return refusal(reply_of(syntax_error(error, parser.get())));
+    }
     if (parser.is_header_done() && !std::exchange(header_seen, true)) {
       auto examined = co_await examine(parser.get());
-      if (!examined) co_return examined;
+      if (!examined || is_read_in_lines(parser.get())) co_return examined;
       parser.eager(true);
       if (buffer_.size() > 0) continue;
     }
     if (parser.is_done()) break;
     // The parser takes a body as it comes, but the lines between its chunks only as a whole.
     if (buffer_.size() > options.header_limit_bytes) {
-      co_return refusal(
-          refuse_size(431, "what stands between two chunks", options.header_limit_bytes));
+      co_return refusal(reply_of(large_gap()));
     }
     switch (co_await receive(begun + (header_seen ? options.read_timeout : header_limit))) {
       case Received::data:
@@ -212,11 +223,10 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Pars
                                       : refuse_slow("the header", header_limit));
     }
   }
-  co_return tl::expected<void, NoRequest>();
+  co_return ReadResult();
 }
 
-asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
-    const HttpHeader& header) {
+asio::awaitable<Connection::ReadResult> Connection::examine(const HttpHeader& header) {
   state_->connections.set_busy(*this);
   asked_ = {.route = route_of(header), .method = header.method()};
   asker_ = {};
@@ -240,7 +250,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
     if (asker_.key) record_->key = asker_.key->name;
   }
   const auto expected = header[http::field::expect];
-  if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();
+  if (expected.empty() || header.version() < 11) co_return ReadResult();
   if (!iequals(view(expected), "100-continue")) {
     co_return refusal(
         reply_of(request_error(417, "the only expectation that is met is '100-continue'")));
@@ -248,7 +258,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   if (auto refused = refuse_header(header)) co_return refusal(std::move(*refused));
   const bool written = co_await write(std::string(kContinue));
   if (!written) co_return tl::unexpected(NoRequest());
-  co_return tl::expected<void, NoRequest>();
+  co_return ReadResult();
 }
 
 Framing Connection::frame(const HttpHeader& header, bool keep_alive) const {

@@ -21,9 +21,9 @@
 #include <tl/expected.hpp>
 
 #include "access.h"
+#include "batch.h"
 #include "client_stream.h"
 #include "framing.h"
-#include "request_run.h"
 #include "routes.h"
 #include "server_state.h"
 
@@ -52,6 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using TimePoint = asio::steady_timer::time_point;
   enum class Received { data, closed, timeout };
+  struct Lines;
 
   struct Refusal {
     Reply reply;
@@ -59,23 +60,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
   /// Why no request was read: answer this and close, or just close.
   using NoRequest = std::optional<Refusal>;
-  using ReadResult = tl::expected<HttpRequest, NoRequest>;
+  using ReadResult = tl::expected<void, NoRequest>;
   using Parser = http::request_parser<http::string_body>;
 
   /// False: there is no TLS, and the client has been told or is gone.
   asio::awaitable<bool> shake_hands();
-  asio::awaitable<ReadResult> read_request();
+  /// Into the parser: all of it, or, where lines are read while they are answered, its header.
+  asio::awaitable<ReadResult> read_request(Parser& parser);
   /// Waits for the first byte of a request, past empty lines. False: the client has gone, or was
   /// silent for too long.
   asio::awaitable<bool> await_request();
   /// Waits for the client to send anything. False: it did not in time, or the stream was closed.
   asio::awaitable<bool> await_input(TimePoint deadline);
   /// Fills the parser. Errors: the answer to a request that cannot be read.
-  asio::awaitable<tl::expected<void, NoRequest>> fill(Parser& parser);
+  asio::awaitable<ReadResult> fill(Parser& parser);
   /// Looks at a header before the body is read. It says 100 if the client waits for that. Errors:
   /// the answer to a request that is refused.
-  asio::awaitable<tl::expected<void, NoRequest>> examine(const HttpHeader& header);
+  asio::awaitable<ReadResult> examine(const HttpHeader& header);
   asio::awaitable<Received> receive(TimePoint deadline);
+  /// Of a request that is not HTTP, or too large.
+  ApiError syntax_error(boost::beast::error_code error, const HttpHeader& header) const;
+  ApiError large_gap() const;  ///< between two chunks
+  /// Bytes of the body.
+  std::uint64_t body_limit(const HttpHeader& header) const;
 
   /// Each returns whether the connection goes on.
   asio::awaitable<bool> answer(const HttpRequest& request);
@@ -85,7 +92,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> render(UntokenizedRequest& untokenized, const Framing& framing);
   asio::awaitable<bool> answer_whole(RequestRun& run, Framing framing);
   asio::awaitable<bool> answer_stream(RequestRun& run, Framing framing);
+  asio::awaitable<bool> answer_lines(Parser& parser);
+  asio::awaitable<bool> answer_batch(Batch& batch, Lines& lines);
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
+
+  /// More of the body of a batch.
+  asio::awaitable<BodyPart> read_part(Lines& lines);
+  /// False if the client has gone; `text`, of the answer to a batch, may be empty.
+  asio::awaitable<bool> write_lines(Lines& lines, std::string text);
+  /// False: `gone` has ended before `work` has.
+  asio::awaitable<bool> unless_gone(asio::awaitable<void> work, asio::awaitable<void> gone);
 
   /// Returns when the client has gone. What it sends meanwhile is kept for the next request.
   asio::awaitable<void> watch_for_disconnect(Framing framing);

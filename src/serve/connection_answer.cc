@@ -18,7 +18,7 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   const Framing framing = frame(request, request.keep_alive());
   record_->request_id = framing.request_id;
   answer_begun_ = false;
-  Answer what = route(request, client_, *state_);
+  Answer what = route(request, request.body(), client_, *state_);
   if (auto* to_run = std::get_if<UntokenizedRequest>(&what)) {
     co_return co_await generate(std::move(*to_run), framing);
   }

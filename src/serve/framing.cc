@@ -69,10 +69,11 @@ std::string reply_bytes(const Reply& reply, const Framing& framing) {
   return text_of(response) + (framing.head_only ? "" : reply.body);
 }
 
-std::string stream_header(const Framing& framing) {
+std::string stream_header(const Framing& framing, std::string_view content_type) {
   auto response = start(200, framing);
   if (framing.http_1_0) response.keep_alive(false);
-  response.set(http::field::content_type, "text/event-stream; charset=utf-8");
+  response.set(http::field::content_type,
+               boost::beast::string_view(content_type.data(), content_type.size()));
   response.set(http::field::cache_control, "no-cache");
   if (!framing.http_1_0) response.chunked(true);
   return text_of(response);

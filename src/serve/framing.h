@@ -27,8 +27,11 @@ Framing new_framing();
 
 std::string reply_bytes(const Reply& reply, const Framing& framing);
 
-// A stream of Server-Sent Events: its header, then parts of one or more events, then its end.
-std::string stream_header(const Framing& framing);
+// A stream of Server-Sent Events: its header, then parts of one or more events, then its end. Or of
+// lines of JSON, likewise.
+inline constexpr std::string_view kEvents = "text/event-stream; charset=utf-8";
+inline constexpr std::string_view kJsonLines = "application/x-ndjson";
+std::string stream_header(const Framing& framing, std::string_view content_type = kEvents);
 /// One event: "data: ...", which must not hold a line break.
 std::string event(std::string_view data);
 /// Requires: `events` is not empty.

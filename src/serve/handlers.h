@@ -36,6 +36,7 @@ Answer chat(const RouteCall& call);
 Answer forge_generate(const RouteCall& call);
 Answer completions_render(const RouteCall& call);
 Answer chat_render(const RouteCall& call);
+Answer batch(const RouteCall& call);
 Answer tokenize(const RouteCall& call);
 Answer detokenize(const RouteCall& call);
 Answer session_release(const RouteCall& call);

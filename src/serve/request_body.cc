@@ -33,9 +33,15 @@ void take_extra(nlohmann::json& object, json::Fault& fault) {
 std::optional<ApiError> read_body(std::string_view body,
                                   const std::function<void(const json::Fields&)>& read,
                                   bool takes_extra) {
-  if (body.empty()) return request_error(400, "the body is empty; accepted is a JSON object");
-  auto object = json::parse_object(body);
-  if (!object) return request_error(400, "the body: " + to_string(object.error()));
+  return read_object("the body", body, read, takes_extra);
+}
+
+std::optional<ApiError> read_object(const std::string& name, std::string_view text,
+                                    const std::function<void(const json::Fields&)>& read,
+                                    bool takes_extra) {
+  if (text.empty()) return request_error(400, name + " is empty; accepted is a JSON object");
+  auto object = json::parse_object(text);
+  if (!object) return request_error(400, name + ": " + to_string(object.error()));
   json::Fault fault;
   if (takes_extra) take_extra(*object, fault);
   const json::Fields fields(*object, "", fault);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "forge/json/fields.h"
@@ -16,6 +17,11 @@ namespace forge::serve {
 std::optional<ApiError> read_body(std::string_view body,
                                   const std::function<void(const json::Fields&)>& read,
                                   bool takes_extra = false);
+
+/// The same of another text that is one object, which errors call `name`: "the line".
+std::optional<ApiError> read_object(const std::string& name, std::string_view text,
+                                    const std::function<void(const json::Fields&)>& read,
+                                    bool takes_extra = false);
 
 /// 404: `id` is not the model of this server.
 ApiError model_not_found(std::string_view id, const ModelCard& model);

@@ -7,6 +7,7 @@
 #include "handlers.h"
 #include "ownership.h"
 #include "rate_limits.h"
+#include "request_intake.h"
 
 namespace forge::serve {
 namespace {
@@ -19,35 +20,47 @@ std::optional<ApiError> queue_error(const UntokenizedRequest& request, std::size
                                  ", as many as the queue of this server holds");
 }
 
+Reply shutting_down() { return reply_of(engine::LoopError(engine::ShuttingDown{})); }
+
 /// Refuses whatever can be refused before texts become tokens.
 Answer job(RequestKind kind, const RouteCall& call, bool render_only = false) {
+  auto request = take_in(kind, call, {.render_only = render_only});
+  if (!request) return request.error();
+  if (render_only || is_of_tokenizer(kind)) return *std::move(request);
+  const auto taken =
+      Generation::would_start(call.state.model().loop, *request, request->prompts.size());
+  if (!taken) return reply_of(taken.error());
+  return *std::move(request);
+}
+
+}  // namespace
+
+tl::expected<UntokenizedRequest, Reply> take_in(RequestKind kind, const RouteCall& call,
+                                                const Intake& intake) {
   const ServerState& state = call.state;
   const ServedModel& model = state.model();
-  if (state.phase != Phase::serving) return reply_of(engine::LoopError(engine::ShuttingDown{}));
+  if (state.phase != Phase::serving) return tl::unexpected(shutting_down());
   auto parsed = parse_request(kind, call.body, model.card);
-  if (!parsed) return reply_of(parsed.error());
+  if (!parsed) return tl::unexpected(reply_of(parsed.error()));
   const Client& client = call.client;
   parsed->owner = client.owner;
   parsed->client = client.id;
   parsed->weight = client.limits.weight;
   if (is_of_tokenizer(kind)) return *std::move(parsed);
   if (const auto error = length_error(*parsed, model.card, model.loop.tokenizer())) {
-    return reply_of(*error);
+    return tl::unexpected(reply_of(*error));
   }
-  parsed->render_only = render_only;
-  if (render_only) return *std::move(parsed);
-  if (auto refused = settle_priority(*parsed, client.limits)) return *std::move(refused);
+  parsed->render_only = intake.render_only;
+  if (intake.render_only) return *std::move(parsed);
+  if (!parsed->priority) parsed->priority = intake.priority;
+  if (auto refused = settle_priority(*parsed, client.limits)) {
+    return tl::unexpected(*std::move(refused));
+  }
   if (const auto error = queue_error(*parsed, model.loop.options().queue_limit)) {
-    return reply_of(*error);
-  }
-  if (const auto taken = Generation::would_start(model.loop, *parsed, parsed->prompts.size());
-      !taken) {
-    return reply_of(taken.error());
+    return tl::unexpected(reply_of(*error));
   }
   return *std::move(parsed);
 }
-
-}  // namespace
 
 namespace handlers {
 
@@ -66,6 +79,11 @@ Answer completions_render(const RouteCall& call) {
 Answer chat_render(const RouteCall& call) { return job(RequestKind::chat, call, true); }
 Answer tokenize(const RouteCall& call) { return job(RequestKind::tokenize, call); }
 Answer detokenize(const RouteCall& call) { return job(RequestKind::detokenize, call); }
+
+Answer batch(const RouteCall& call) {
+  if (call.state.phase != Phase::serving) return shutting_down();
+  return BatchOfLines{};
+}
 
 Answer session_release(const RouteCall& call) {
   const std::string& id = call.id;

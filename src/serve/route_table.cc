@@ -65,6 +65,10 @@ constexpr std::array kRoutes = {
               "the tokens that go on after a prompt, their log-probabilities and flip risks, and a "
               "receipt that can be checked ([serving.md](serving.md#receipts))",
               handlers::forge_generate),
+    Route{post, "/forge/v1/batch", clients, BodyKind::json_lines,
+          "of each line, a request of completions or chat, the answer as a line "
+          "([serving.md](serving.md#batches))",
+          handlers::batch, false, false, true, true},
     Route{post, "/v1/completions/render", clients, BodyKind::json,
           "what that request would run: the tokens of its prompts; nothing runs",
           handlers::completions_render},

@@ -25,9 +25,10 @@ struct SessionRelease {
   SessionId session;  ///< what the engine does
 };
 struct CacheClear {};
+struct BatchOfLines {};
 
-/// A reply, or what can only be answered by the engine.
-using Answer = std::variant<Reply, UntokenizedRequest, SessionRelease, CacheClear>;
+/// A reply, or what can only be answered by the engine; of a batch, line by line.
+using Answer = std::variant<Reply, UntokenizedRequest, SessionRelease, CacheClear, BatchOfLines>;
 
 enum class Method { get, post, del };
 constexpr Names<Method> names_of(Method) { return {"GET", "POST", "DELETE"}; }
@@ -40,8 +41,9 @@ enum class Audience {
 };
 constexpr Names<Audience> names_of(Audience) { return {"everyone", "clients", "operators"}; }
 
-enum class BodyKind { none, json };
-constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON"}; }
+/// Lines of JSON are read while they are answered; all else is whole before it is routed.
+enum class BodyKind { none, json, json_lines };
+constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON", "JSON lines"}; }
 
 /// What a handler answers.
 struct RouteCall {

@@ -7,6 +7,7 @@
 
 #include "cors.h"
 #include "forge/core/quoted.h"
+#include "framing.h"
 
 namespace forge::serve {
 namespace {
@@ -69,24 +70,27 @@ Reply unknown_method(const HttpHeader& header) {
                                 "unknown_method"));
 }
 
-/// A body without a Content-Type is taken for JSON.
-bool is_json(std::string_view content_type) {
+/// A body without a Content-Type is taken for what is wanted, and lines of JSON may be called JSON.
+bool is_of(BodyKind kind, std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-  return type.empty() || iequals(type, "application/json");
+  if (type.empty() || iequals(type, "application/json")) return true;
+  return kind == BodyKind::json_lines &&
+         (iequals(type, kJsonLines) || iequals(type, "application/jsonl"));
 }
 
-std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
+std::optional<Reply> refuse_body_kind(const HttpHeader& header, BodyKind kind) {
   const std::string_view type = view(header[http::field::content_type]);
   const std::string_view encoding = view(header[http::field::content_encoding]);
   const bool encoded = !encoding.empty() && !iequals(encoding, "identity");
-  if (is_json(type) && !encoded) return std::nullopt;
+  if (is_of(kind, type) && !encoded) return std::nullopt;
+  const std::string wanted(kind == BodyKind::json_lines ? kJsonLines : "application/json");
   const std::string found =
       encoded ? "Content-Encoding " + in_quotes(encoding) : "Content-Type " + in_quotes(type);
-  return reply_of(request_error(415,
-                                found + " is not read: send plain application/json " +
-                                    "(curl: -H 'Content-Type: application/json')",
-                                "unsupported_media_type"));
+  return reply_of(request_error(
+      415,
+      found + " is not read: send plain " + wanted + " (curl: -H 'Content-Type: " + wanted + "')",
+      "unsupported_media_type"));
 }
 
 Reply still_loading() {
@@ -150,21 +154,27 @@ std::optional<Reply> refuse_header(const HttpHeader& header) {
   const Route* route = find_route(path);
   if (route == nullptr) return unknown_path(path);
   if (!takes(*route, header.method())) return wrong_method(header);
-  return route->body == BodyKind::json ? refuse_body_kind(header) : std::nullopt;
+  return route->body == BodyKind::none ? std::nullopt : refuse_body_kind(header, route->body);
 }
 
-Answer route(const HttpRequest& request, const Client& client, const ServerState& state) {
-  if (request.method() == http::verb::options && request.target() == "*") {
+bool is_read_in_lines(const HttpHeader& header) {
+  const Route* route = route_of(header);
+  return route != nullptr && route->body == BodyKind::json_lines && takes(*route, header.method());
+}
+
+Answer route(const HttpHeader& header, std::string_view body, const Client& client,
+             const ServerState& state) {
+  if (header.method() == http::verb::options && header.target() == "*") {
     return Reply{.headers = {{http::field::allow, kMethods}}};
   }
-  if (auto reply = answer_preflight(request, state.options, state.keys.has_value())) {
+  if (auto reply = answer_preflight(header, state.options, state.keys.has_value())) {
     return *std::move(reply);
   }
-  if (auto refusal = refuse_header(request)) return std::move(*refusal);
-  const std::string_view path = path_of(request);
+  if (auto refusal = refuse_header(header)) return std::move(*refusal);
+  const std::string_view path = path_of(header);
   const Route& found = *find_route(path);
   if (found.needs_model && !state.served) return still_loading();
-  return found.handle({.body = request.body(),
+  return found.handle({.body = body,
                        .id = percent_decoded(path.substr(found.path.size())),
                        .client = client,
                        .state = state});

@@ -30,7 +30,12 @@ Audience audience_of(const HttpHeader& header, const HttpOptions& options);
 /// Whether the request is for a route that is for everyone, and will not be refused.
 bool is_for_everyone(const HttpHeader& header, const HttpOptions& options);
 
-Answer route(const HttpRequest& request, const Client& client, const ServerState& state);
+/// Whether its body is read while it is answered.
+bool is_read_in_lines(const HttpHeader& header);
+
+/// `body` is empty where that is read later.
+Answer route(const HttpHeader& header, std::string_view body, const Client& client,
+             const ServerState& state);
 
 Reply session_released(SessionId session, bool known);
 Reply cache_cleared();

@@ -129,6 +129,11 @@ HttpClient::Response HttpClient::read_header() {
   return parser_->head();
 }
 
+std::string HttpClient::read_to_end_of_body() {
+  while (!parser_->is_done()) read_some();
+  return std::exchange(parser_->get().body(), {});
+}
+
 std::optional<std::string> HttpClient::next_event() {
   for (;;) {
     std::string& body = parser_->get().body();

@@ -62,6 +62,9 @@ class HttpClient {
   /// The header of a response whose events are read one by one.
   Response read_header();
 
+  /// The rest of its body.
+  std::string read_to_end_of_body();
+
   /// The data of the next event; nothing when the stream has ended.
   std::optional<std::string> next_event();
 

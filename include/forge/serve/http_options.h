@@ -32,6 +32,10 @@ struct EventCounts {
 
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
+  /// Of all lines of a batch together; beyond it: 413, or an error as the last line of the answer.
+  std::uint64_t batch_body_limit_bytes = std::uint64_t{1} << 28;
+  /// Lines of a batch; the one beyond it: an error, and no more are read.
+  std::size_t batch_lines = 10'000;
   /// The limit of a header; beyond it: 431. It holds also for what stands between the chunks of a
   /// body, and behind the last.
   std::uint32_t header_limit_bytes = 16U << 10;

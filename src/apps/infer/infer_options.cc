@@ -297,6 +297,12 @@ void add_limits(CLI::App& app, serve::HttpOptions& http) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kLimits);
+  app.add_option("--batch-body-limit", http.batch_body_limit_bytes,
+                 "Bytes of all lines of a batch; larger ones get 413, or an error as their last "
+                 "line")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->group(kLimits);
   add_client_limits(app, http.client_limits);
   add_chat_session_limits(app, http.chat_sessions);
   add_seconds(app, "--header-timeout-s", http.header_timeout,
