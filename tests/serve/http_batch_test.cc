@@ -264,6 +264,33 @@ TEST(HttpBatch, a_client_that_goes_away_ends_its_lines) {
   }
 }
 
+TEST(HttpBatch, a_key_that_is_gone_ends_its_lines) {
+  const serve::NewKey alice = serve::make_key("alice:client").value();
+  const serve::NewKey bob = serve::make_key("bob:client").value();
+  TestServer server({.keys = serve::ApiKeys::parse(alice.line + "\n" + bob.line).value()});
+  EXPECT_EQ(ask(server, many(1)).status, 401U);
+  server.executor.allow_only(0);
+  HttpClient client(server.port());
+  client.send(
+      HttpClient::text("POST", kPath, many(5, 100), {{"Authorization", "Bearer " + alice.key}}));
+  EXPECT_EQ(client.read_header().status, 200U);
+  ASSERT_TRUE(
+      server->eventually([](const engine::EngineStatus& s) { return s.running + s.waiting == 5; }));
+  server->set_keys(serve::ApiKeys::parse(bob.line).value());
+  EXPECT_ANY_THROW(client.read_to_end_of_body()) << "the stream is cut";
+  server.executor.release();
+  EXPECT_TRUE(server->eventually_idle());
+}
+
+TEST(HttpBatch, a_line_that_needs_more_than_a_minute_has_is_refused) {
+  const TestServer server({.http = {.client_limits = {.tokens_per_minute = 100}}});
+  auto found = by_id(lines_of(
+      ask(server, line("much", completion("x", 100)) + line("little", completion("x", 9))).body));
+  EXPECT_EQ(found["much"]["response"]["status_code"], 400);
+  EXPECT_EQ(found["much"]["response"]["body"]["error"]["code"], "request_too_large");
+  EXPECT_EQ(found["little"]["response"]["status_code"], 200);
+}
+
 TEST(HttpBatch, a_client_that_does_not_read_is_dropped) {
   std::promise<unsigned> ended;
   TestServer server({.http = {.write_timeout = std::chrono::milliseconds(200),
