@@ -25,7 +25,7 @@ constexpr std::chrono::microseconds kStep{500};
 constexpr double kCapacity = kPlaces * 1e6 / (kTokens * kStep.count());
 
 /// What the server says of the requests that it has answered.
-class Records {
+class AnswerTimes {
  public:
   void add(const serve::RequestRecord& record) {
     const std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ class Records {
 
 /// Clients that ask again as soon as they are answered, until `requests` have been served: as many
 /// as there are places, in the batch and in the queue. They keep both full.
-void fill(const TestServer& server, const Records& records, std::size_t requests) {
+void fill(const TestServer& server, const AnswerTimes& records, std::size_t requests) {
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kPlaces + kQueue; ++i) {
     threads.emplace_back([&server, &records, requests] {
@@ -107,7 +107,7 @@ class Crowd {
 
 TEST(HttpOverload, what_is_taken_in_is_as_quick_and_what_is_refused_is_refused_at_once) {
   const std::size_t requests = proof_seed() ? 2000 : 100;
-  Records records;
+  AnswerTimes records;
   TestServer server({.scheduler = {.cache = {.num_blocks = 512, .block_size = 16},
                                    .batch = {.max_batch_size = kPlaces}},
                      .queue_limit = kQueue,
