@@ -1,8 +1,7 @@
-// tell(): what became of one sequence.
+#include "forge/trace/sequence_story.h"
+
 #include <algorithm>
-#include <optional>
 #include <ostream>
-#include <string>
 
 #include "forge/trace/trace_why.h"
 #include "why_words.h"
@@ -10,37 +9,21 @@
 namespace forge::trace {
 namespace {
 
-/// Lines of equal words for steps that follow each other are one line.
 class Story {
  public:
-  explicit Story(std::ostream& out) : out_(out) {}
-  ~Story() { flush(); }
-  Story(const Story&) = delete;
-  Story& operator=(const Story&) = delete;
-
   void add(StepId step, const std::string& words) {
-    if (words == words_ && step.value == last_ + 1) {
-      last_ = step.value;
-      return;
+    const bool goes_on = !parts_.empty() && parts_.back().words == words &&
+                         step.value == parts_.back().last.value + 1;
+    if (goes_on) {
+      parts_.back().last = step;
+    } else {
+      parts_.push_back({step, step, words});
     }
-    flush();
-    words_ = words;
-    first_ = last_ = step.value;
   }
+  std::vector<StoryPart> parts() && { return std::move(parts_); }
 
  private:
-  void flush() {
-    if (words_.empty()) return;
-    const std::string steps =
-        first_ == last_ ? "step " + std::to_string(first_)
-                        : "steps " + std::to_string(first_) + ".." + std::to_string(last_);
-    out_ << steps << std::string(steps.size() < 16 ? 16 - steps.size() : 1, ' ') << words_ << '\n';
-  }
-
-  std::ostream& out_;
-  std::string words_;
-  std::uint64_t first_ = 0;
-  std::uint64_t last_ = 0;
+  std::vector<StoryPart> parts_;
 };
 
 std::string submitted_words(const SubmitEvent& e) {
@@ -77,14 +60,16 @@ std::optional<std::string> words_of(const StepReasons& reasons, const StepEvent&
 
 }  // namespace
 
-tl::expected<bool, TraceError> tell(TraceReader& trace, SeqId seq, std::ostream& out) {
+tl::expected<std::optional<std::vector<StoryPart>>, TraceError> story_of(TraceReader& trace,
+                                                                         SeqId seq) {
   TraceState state(trace.header().scheduler);
-  Story story(out);
+  Story story;
   bool is_known = false;
   while (true) {
     const auto event = trace.next();
     if (!event) return tl::unexpected(event.error());
-    if (!*event) return is_known;
+    if (!*event && !is_known) return std::nullopt;
+    if (!*event) return std::move(story).parts();
     const auto* const step = std::get_if<StepEvent>(&**event);
     if (step == nullptr) {
       const auto* const submit = std::get_if<SubmitEvent>(&**event);
@@ -102,6 +87,21 @@ tl::expected<bool, TraceError> tell(TraceReader& trace, SeqId seq, std::ostream&
     if (const auto words = words_of(*reasons, *step, seq, state))
       story.add(step->plan.step, *words);
   }
+}
+
+tl::expected<bool, TraceError> tell(TraceReader& trace, SeqId seq, std::ostream& out) {
+  const auto story = story_of(trace, seq);
+  if (!story) return tl::unexpected(story.error());
+  if (!*story) return false;
+  for (const StoryPart& part : **story) {
+    const std::string first = std::to_string(part.first.value);
+    const std::string steps = part.first == part.last
+                                  ? "step " + first
+                                  : "steps " + first + ".." + std::to_string(part.last.value);
+    out << steps << std::string(steps.size() < 16 ? 16 - steps.size() : 1, ' ') << part.words
+        << '\n';
+  }
+  return true;
 }
 
 }  // namespace forge::trace

@@ -150,6 +150,31 @@ TEST_F(TracePrograms, step_prints_one_step_or_refuses_without_a_terminal) {
       << refused.output;
 }
 
+TEST_F(TracePrograms, step_and_why_as_json_are_lines) {
+  record("t.jsonl", kSmallRun);
+  const std::string file = " " + path("t.jsonl");
+  const Outcome steps = run(FORGE_TRACE " step --json --at 2 --to 4" + file);
+  EXPECT_EQ(steps.status, 0);
+  EXPECT_EQ(std::count(steps.output.begin(), steps.output.end(), '\n'), 3);
+  EXPECT_EQ(steps.output.rfind("{\"step\":2,\"line\":", 0), 0U) << steps.output;
+  EXPECT_EQ(run(FORGE_TRACE " step --json --at 2 --to 999999" + file).status, 0);
+  const Outcome why = run(FORGE_TRACE " why --json --at 0" + file);
+  EXPECT_EQ(why.output.rfind("{\"step\":0,\"victims\":[],\"turns\":[{\"seq\":1,", 0), 0U)
+      << why.output;
+  const Outcome story = run(FORGE_TRACE " why --json --seq 1" + file);
+  EXPECT_EQ(story.output.rfind("{\"seq\":1,\"story\":[", 0), 0U) << story.output;
+  const std::pair<const char*, const char*> refused[] = {
+      {" step --to 4", "--to needs --json"},
+      {" step --json --plain", "--plain or --json, not both"},
+      {" step --json --at 4 --to 2", "--to 2 is before --at 4"},
+      {" why --json --seq 999", "no sequence 999"}};
+  for (const auto& [flags, words] : refused) {
+    const Outcome outcome = run(std::string(FORGE_TRACE) + flags + file);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.output.find(words), std::string::npos) << outcome.output;
+  }
+}
+
 /// forge-trace step in a terminal of 80 x 24.
 class StepSession {
  public:

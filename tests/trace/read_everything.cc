@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "forge/core/check.h"
+#include "forge/trace/moment_json.h"
 #include "forge/trace/replay.h"
 #include "forge/trace/step_frame.h"
 #include "forge/trace/trace_bisect.h"
@@ -12,6 +13,7 @@
 #include "forge/trace/trace_stats.h"
 #include "forge/trace/trace_timeline.h"
 #include "forge/trace/trace_why.h"
+#include "forge/trace/trace_why_json.h"
 #include "forge/trace/whole_lines.h"
 #include "trace/hash_executor.h"
 
@@ -37,6 +39,7 @@ void step_through(std::istream& in) {
   std::uint64_t step = 0;
   for (auto reached = timeline->seek(StepId{0}); reached && *reached;) {
     (void)step_frame(*timeline, {.title = "bytes", .steps = step + 1});
+    (void)moment_json(timeline->moment(), timeline->state());
     reached = timeline->seek(StepId{++step});
   }
   for (; step > 2; step /= 2) (void)timeline->seek(StepId{step / 2});
@@ -67,6 +70,7 @@ void read_as(const std::string& bytes, bool truncated) {
     std::ostringstream out;
     const auto reasons = reasons_of(trace, StepId{12});
     if (reasons && *reasons) print(**reasons, out);
+    if (reasons && *reasons) (void)to_json_line(**reasons);
   });
   with_reader([&](trace::TraceReader& trace) {
     std::ostringstream out;

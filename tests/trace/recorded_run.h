@@ -1,6 +1,7 @@
 // Traces to test with: runs of a real scheduler and a HashExecutor, recorded as text.
 #pragma once
 
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -124,6 +125,56 @@ inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy
   run.run();
   run.clear_prefix_cache();
   run.submit(request(12, 2));
+  run.run();
+  return run.text();
+}
+
+/// One request of shared_trace(): `random` decides whose it is, how long, and what it asks for.
+inline Request shared_request(std::mt19937& random) {
+  const auto below = [&](std::uint32_t limit) {
+    return static_cast<std::uint32_t>(random() % limit);
+  };
+  Request one = request(1 + below(12), 8 + below(12));
+  one.client = ClientId{0xfffffffffffffffe + below(3)};  // the last of them is 0
+  one.user = UserId{below(2)};
+  one.weight = 1 + 2 * below(2);
+  one.priority = Priority{static_cast<std::uint8_t>(below(3))};
+  if (below(8) == 0) one.deadline_steps = 6 + below(9);
+  if (below(6) == 0) one.session = SessionId{0xffffffffffffff00 + below(2)};
+  if (!one.session && below(6) == 0) one.prefix_cache = PrefixCacheUse::disable;
+  if (below(5) == 0) {
+    one.sampling = {.temperature = 0.7F, .seed = 0xfedcba9876543210, .top_p = 0.95F};
+    one.sampling.logit_bias = {{.token = TokenId{3}, .bias = -1.5F}};
+    one.cache_salt = CacheSalt{0x0123456789abcdef};
+  }
+  return one;
+}
+
+/// Three clients, two users of each and few blocks: turns that every rule decides, swaps, drafts,
+/// cancellations, a step that fails and one in which all KV is lost.
+inline std::string shared_trace() {
+  HashExecutor executor;
+  executor.drafts = 2;
+  executor.failing_steps = {58};
+  executor.lost_steps = {49};
+  Recording run({.scheduler = {.cache = {.num_blocks = 17, .block_size = 3, .num_host_blocks = 9},
+                               .batch = {.max_batch_size = 4, .max_batch_tokens = 12},
+                               .prefill_chunk_size = 5,
+                               .watermark_blocks = 0,
+                               .decode_priority = 40,
+                               .priority_head_start = 2,
+                               .swap_setup_cost = 1,
+                               .swap_block_cost = 2,
+                               .prefix_cache_max = 8},
+                 .target = {{"model", "hash"}}},
+                executor);
+  std::mt19937 random(14);
+  for (int step = 0; step < 40; ++step) {
+    for (std::uint32_t i = random() % 3; i > 0 && step % 12 < 7; --i)
+      run.submit(shared_request(random));
+    if (step % 13 == 7) run.cancel(run.submit(shared_request(random)));
+    run.step();
+  }
   run.run();
   return run.text();
 }

@@ -131,6 +131,7 @@ TEST(Replay, stored_traces_are_what_the_scheduler_does_today) {
   const std::pair<const char*, std::string> stored[] = {
       {"preemption.jsonl", small_trace()},
       {"eventful.jsonl", testing::eventful_trace()},
+      {"shared.jsonl", testing::shared_trace()},
       {"killed.jsonl", testing::eventful_trace().substr(0, 4890)},
       {"recompute.jsonl", testing::eventful_trace(PreemptionPolicy::recompute)}};
   for (const auto& [name, text] : stored) {
@@ -139,6 +140,16 @@ TEST(Replay, stored_traces_are_what_the_scheduler_does_today) {
     std::ifstream in(path);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text) << path;
   }
+}
+
+TEST(Replay, turns_failures_and_lost_kv_replay_to_the_digest) {
+  const std::string text = testing::shared_trace();
+  for (const char* part : {"\"kv_lost\":true", "\"error\"", "\"swap\"]", "\"weight\":3", "\"low\"",
+                           "\"deadline\"]", "\"cancelled\"", "\"session\":18446744073709551"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << "the run has no " << part;
+  }
+  const auto report = replay_plans_of(text).value();
+  EXPECT_FALSE(report.difference) << to_string(report.difference->difference);
 }
 
 TEST(Replay, chunks_prefix_hits_swaps_and_sessions_replay_to_the_digest) {

@@ -13,7 +13,7 @@
 //       9  client 1 has had 64, user 0 0, place 73
 //     9 is next and waits: the batch is full
 //
-// The reasons are values: tools read them, print() writes them.
+// The reasons are values: tools read them, print() writes them (and trace_why_json.h as JSON).
 #pragma once
 
 #include <cstdint>
@@ -96,9 +96,8 @@ void print(const StepReasons& reasons, std::ostream& out);
 /// read or contradicts itself.
 tl::expected<std::optional<StepReasons>, TraceError> reasons_of(TraceReader& trace, StepId step);
 
-/// Writes what became of one sequence: from its submission to its end, a line for each change and
-/// for each reason to wait. Returns: false if the trace has no such sequence. Errors: the trace
-/// cannot be read or contradicts itself.
+/// Writes the story of a sequence (sequence_story.h), a line for each part. Returns: false if the
+/// trace has no such sequence. Errors: the trace cannot be read or contradicts itself.
 tl::expected<bool, TraceError> tell(TraceReader& trace, SeqId seq, std::ostream& out);
 
 }  // namespace forge::trace

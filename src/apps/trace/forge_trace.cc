@@ -85,6 +85,7 @@ class Commands : public Subcommands {
                      [this] { return run_why(file_, why_); });
     why->add_option("--at", why_.step, "The step; this or --seq");
     why->add_option("--seq", why_.seq, "The sequence; this or --at");
+    why->add_flag("--json", why_.as_json, "Print it as JSON, on one line");
     CLI::App* const stats = add_for_file("stats", "Print what the run did, in numbers",
                                          [this] { return run_stats(file_, as_json_); });
     stats->add_flag("--json", as_json_, "Print them as JSON");
@@ -102,6 +103,9 @@ class Commands : public Subcommands {
         [this] { return run_step(file_, step_); });
     step->add_option("--at", step_.at, "Step to start with")->capture_default_str();
     step->add_flag("--plain", step_.plain, "Print this step and end");
+    step->add_flag("--json", step_.as_json,
+                   "Print this step and the state after it as JSON, on one line, and end");
+    step->add_option("--to", step_.to, "Last step that --json prints, a line each [that of --at]");
   }
 
   TraceArgument file_;

@@ -6,8 +6,38 @@
 #include "forge/trace/trace_export.h"
 #include "forge/trace/trace_stats.h"
 #include "forge/trace/trace_why.h"
+#include "forge/trace/trace_why_json.h"
 
 namespace forge::apps {
+namespace {
+
+int run_why_of_sequence(InputTrace& trace, SeqId seq, bool as_json) {
+  const auto missing = trace.path() + ": no sequence " + std::to_string(seq.value);
+  if (as_json) {
+    const auto story = story_of(trace.reader(), seq);
+    if (!story) return unusable(trace.error(story.error()));
+    if (!*story) return unusable(missing);
+    std::cout << to_json_line(seq, **story) << '\n';
+    return kEqual;
+  }
+  const auto told = tell(trace.reader(), seq, std::cout);
+  if (!told) return unusable(trace.error(told.error()));
+  return *told ? kEqual : unusable(missing);
+}
+
+int run_why_of_step(InputTrace& trace, StepId step, bool as_json) {
+  const auto reasons = reasons_of(trace.reader(), step);
+  if (!reasons) return unusable(trace.error(reasons.error()));
+  if (!*reasons) return unusable(trace.path() + ": no step " + std::to_string(step.value));
+  if (as_json) {
+    std::cout << to_json_line(**reasons) << '\n';
+  } else {
+    print(**reasons, std::cout);
+  }
+  return kEqual;
+}
+
+}  // namespace
 
 int run_show(const TraceArgument& file, const trace::StepRange& range) {
   if (range.from > range.to) {
@@ -28,17 +58,8 @@ int run_why(const TraceArgument& file, const WhyOptions& options) {
   }
   InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
-  if (options.seq) {
-    const auto told = tell(trace.reader(), SeqId{*options.seq}, std::cout);
-    if (!told) return unusable(trace.error(told.error()));
-    if (!*told) return unusable(file.path + ": no sequence " + std::to_string(*options.seq));
-    return kEqual;
-  }
-  const auto reasons = reasons_of(trace.reader(), StepId{options.step.value()});
-  if (!reasons) return unusable(trace.error(reasons.error()));
-  if (!*reasons) return unusable(file.path + ": no step " + std::to_string(*options.step));
-  print(**reasons, std::cout);
-  return kEqual;
+  return options.seq ? run_why_of_sequence(trace, SeqId{*options.seq}, options.as_json)
+                     : run_why_of_step(trace, StepId{options.step.value()}, options.as_json);
 }
 
 int run_stats(const TraceArgument& file, bool as_json) {

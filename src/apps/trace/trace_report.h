@@ -14,6 +14,7 @@ namespace forge::apps {
 struct WhyOptions {
   std::optional<std::uint64_t> step;
   std::optional<std::uint64_t> seq;
+  bool as_json = false;
 };
 
 /// Each returns an exit status (trace_file.h).

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "forge/trace/moment_json.h"
 #include "forge/trace/step_frame.h"
 #include "forge/trace/step_index.h"
 #include "trace_terminal.h"
@@ -83,9 +84,22 @@ int print_step(const InputTrace& trace, trace::TraceTimeline& timeline, std::uin
   return kEqual;
 }
 
+int print_json(const InputTrace& trace, trace::TraceTimeline& timeline, std::uint64_t first,
+               std::uint64_t last) {
+  for (std::uint64_t step = first; step <= last; ++step) {
+    if (const auto reached = timeline.seek(StepId{step}); !reached) {
+      return unusable(trace.error(reached.error()));
+    }
+    std::cout << moment_json(timeline.moment(), timeline.state()) << '\n';
+  }
+  return kEqual;
+}
+
 }  // namespace
 
 int run_step(const TraceArgument& file, const StepOptions& options) {
+  if (options.plain && options.as_json) return unusable("step: give --plain or --json, not both");
+  if (options.to && !options.as_json) return unusable("step: --to needs --json");
   InputTrace trace(file);
   if (const auto opened = trace.open_file(); !opened) return unusable(opened.error());
   const auto index = trace::StepIndex::open(trace.stream());
@@ -96,10 +110,18 @@ int run_step(const TraceArgument& file, const StepOptions& options) {
     return unusable("--at " + std::to_string(options.at) + ": " + file.path + " has the steps 0.." +
                     std::to_string(steps - 1));
   }
+  if (options.to.value_or(options.at) < options.at) {
+    return unusable("--to " + std::to_string(*options.to) + " is before --at " +
+                    std::to_string(options.at));
+  }
   trace.stream().clear();
   trace.stream().seekg(0);
   auto timeline = trace::TraceTimeline::open(trace.stream());
   if (!timeline) return unusable(trace.error(timeline.error()));
+  if (options.as_json) {
+    return print_json(trace, *timeline, options.at,
+                      std::min(options.to.value_or(options.at), steps - 1));
+  }
   const trace::FrameOptions frame{.title = std::filesystem::path(file.path).filename().string(),
                                   .steps = steps};
   if (options.plain) return print_step(trace, *timeline, options.at, frame);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "trace_file.h"
 
@@ -10,6 +11,8 @@ namespace forge::apps {
 struct StepOptions {
   std::uint64_t at = 0;  ///< the step to start with
   bool plain = false;    ///< print that one and end
+  bool as_json = false;  ///< likewise, as JSON, and those after it up to `to`
+  std::optional<std::uint64_t> to;
 };
 
 /// Returns an exit status (trace_file.h).
