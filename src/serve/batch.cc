@@ -15,8 +15,6 @@ using namespace asio::experimental::awaitable_operators;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Bodies of usual requests that the lines under way may be as long as.
 constexpr std::uint64_t kBodiesAtOnce = 4;
 
@@ -41,7 +39,7 @@ Batch::Batch(std::shared_ptr<ServerState> state, Client client, RequestRecord re
       wire_(std::move(wire)),
       io_(state_->acceptor.get_executor()),
       splitter_(state_->options.body_limit_bytes),
-      idle_since_(Clock::now()),
+      idle_since_(std::chrono::steady_clock::now()),
       changed_(io_, asio::steady_timer::time_point::max()),
       patience_(io_) {}
 
@@ -51,7 +49,7 @@ asio::awaitable<Batch::Reading> Batch::read_lines() {
     auto line = splitter_.next();
     if (line) {
       goes_on = co_await take(*std::move(line));
-      idle_since_ = Clock::now();
+      idle_since_ = std::chrono::steady_clock::now();
       continue;
     }
     if (splitter_.is_finished()) break;
@@ -91,8 +89,9 @@ asio::awaitable<BodyPart> Batch::read_part() {
 asio::awaitable<void> Batch::lose_patience() {
   const auto limit = state_->options.read_timeout;
   asio::steady_timer timer(io_);
-  while (!lines_.empty() || Clock::now() < idle_since_ + limit) {
-    timer.expires_at(lines_.empty() ? idle_since_ + limit : Clock::now() + limit);
+  while (!lines_.empty() || std::chrono::steady_clock::now() < idle_since_ + limit) {
+    timer.expires_at(lines_.empty() ? idle_since_ + limit
+                                    : std::chrono::steady_clock::now() + limit);
     co_await timer.async_wait(kAsTuple);
   }
 }
@@ -167,7 +166,7 @@ asio::awaitable<void> Batch::begin(BatchLine parsed, std::size_t number) {
   line->bytes = parsed.body.size();
   line->record = record_;
   line->record.request_id = random_id();
-  line->begun = Clock::now();
+  line->begun = std::chrono::steady_clock::now();
   if (state_->phase != Phase::serving) {
     std::string fault = fault_line(shut_down(std::move(parsed)), number);
     co_await tell(std::move(fault));
@@ -234,7 +233,7 @@ void Batch::got_tokens(Line& line) {
 
 asio::awaitable<void> Batch::reply(Line& line, const Reply& reply) {
   line.record.status = reply.status;
-  line.record.time = Clock::now() - line.begun;
+  line.record.time = std::chrono::steady_clock::now() - line.begun;
   if (state_->options.on_request) state_->options.on_request(line.record);
   std::string text = response_line(line.custom_id, line.record.request_id, reply);
   co_await tell(std::move(text));
@@ -242,14 +241,14 @@ asio::awaitable<void> Batch::reply(Line& line, const Reply& reply) {
 
 void Batch::ended(const std::shared_ptr<Line>& line, const std::exception_ptr& error) {
   if (line->record.status == 0 && state_->options.on_request) {
-    line->record.time = Clock::now() - line->begun;
+    line->record.time = std::chrono::steady_clock::now() - line->begun;
     state_->options.on_request(line->record);
   }
   line->run.reset();
   got_tokens(*line);
   bytes_ -= line->bytes;
   lines_.erase(line);
-  idle_since_ = Clock::now();
+  idle_since_ = std::chrono::steady_clock::now();
   if (error && !is_gone_) {
     failure_ = error;
     wire_.drop();
