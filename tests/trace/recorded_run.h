@@ -134,7 +134,8 @@ inline Request shared_request(std::mt19937& random) {
   const auto below = [&](std::uint32_t limit) {
     return static_cast<std::uint32_t>(random() % limit);
   };
-  Request one = request(1 + below(12), 8 + below(12));
+  const std::uint32_t max_new_tokens = 8 + below(12);
+  Request one = request(1 + below(12), max_new_tokens);
   one.client = ClientId{0xfffffffffffffffe + below(3)};  // the last of them is 0
   one.user = UserId{below(2)};
   one.weight = 1 + 2 * below(2);
