@@ -34,7 +34,7 @@ BatchFault shut_down(BatchLine line) {
 
 Batch::Batch(std::shared_ptr<ServerState> state, Client client, RequestRecord record, Wire wire)
     : state_(std::move(state)),
-      client_(std::move(client)),
+      client_(client),
       record_(std::move(record)),
       wire_(std::move(wire)),
       io_(state_->acceptor.get_executor()),

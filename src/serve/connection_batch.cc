@@ -16,10 +16,10 @@ namespace {
 struct PassingBody {
   using value_type = std::string;
 
-  class reader {
+  class reader {  // NOLINT(readability-identifier-naming): what Beast calls it
    public:
-    template <bool isRequest, class Fields>
-    reader(http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
+    template <bool kIsRequest, class Fields>
+    reader(http::header<kIsRequest, Fields>&, value_type& body) : body_(body) {}
     void init(const boost::optional<std::uint64_t>&, boost::beast::error_code& error) {
       error = {};
     }
