@@ -37,17 +37,22 @@ class AnswerTimes {
     served_.clear();
     refused_.clear();
   }
-  std::size_t served() const {
+  std::size_t served() const { return times(served_).size(); }
+  std::size_t refused() const { return times(refused_).size(); }
+  std::size_t others() const {
     const std::lock_guard lock(mutex_);
-    return served_.size();
+    return others_;
   }
-  std::size_t refused() const { return refused_.size(); }
-  std::size_t others() const { return others_; }
-  double p99_of_served() { return p99(served_); }
-  double p99_of_refused() { return p99(refused_); }
+  double p99_of_served() const { return p99(times(served_)); }
+  double p99_of_refused() const { return p99(times(refused_)); }
 
  private:
-  static double p99(std::vector<double>& times) {
+  /// A copy: a client may have its answer before the server says so here.
+  std::vector<double> times(const std::vector<double>& which) const {
+    const std::lock_guard lock(mutex_);
+    return which;
+  }
+  static double p99(std::vector<double> times) {
     if (times.empty()) return 0;
     std::ranges::sort(times);
     return times[times.size() * 99 / 100];
