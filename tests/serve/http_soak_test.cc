@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -177,6 +178,7 @@ class HttpSoak : public ::testing::Test {
     return {.scheduler = {.cache = {.num_blocks = 96, .block_size = 4, .num_host_blocks = 16},
                           .batch = {.max_batch_size = 6}},
             .on_target_lost = engine::OnTargetLost::reopen,
+            .http = {.idle_timeout = std::chrono::milliseconds(10'000)},
             .keys = serve::ApiKeys::parse(keys).value()};
   }
 
