@@ -17,15 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Closes in an orderly way or by a reset.
-void leave(HttpClient& client, bool rudely) {
-  if (rudely) {
-    client.reset();
-  } else {
-    client.close();
-  }
-}
-
 /// Limits that nobody meets, whose counts are kept.
 constexpr serve::ClientLimits kAmple{
     .concurrent = 1'000'000, .waiting = 1'000'000, .tokens_per_minute = 1'000'000'000};

@@ -13,6 +13,15 @@
 
 namespace forge::test {
 
+/// Closes in an orderly way or by a reset.
+inline void leave(HttpClient& client, bool rudely) {
+  if (rudely) {
+    client.reset();
+  } else {
+    client.close();
+  }
+}
+
 class StormClient {
  public:
   /// Conversations, by their ids, are below it.
@@ -70,14 +79,6 @@ class StormClient {
 
  private:
   using json = nlohmann::json;
-
-  static void leave(HttpClient& client, bool rudely) {
-    if (rudely) {
-      client.reset();
-    } else {
-      client.close();
-    }
-  }
 
   std::string prompt() { return "prompt " + std::to_string(dice(20)); }
   int tokens() { return 1 + static_cast<int>(dice(12)); }
