@@ -57,8 +57,9 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
 }  // namespace
 
 /// Where tokens arrive, from the loop's thread. Shared with the sinks, which may outlive the
-/// generation. However many come before the I/O thread looks, it is woken once: a token costs the
-/// loop a place in a list.
+/// generation; what the I/O thread has made goes with the generation, on that thread. However many
+/// tokens come before the I/O thread looks, it is woken once: a token costs the loop a place in a
+/// list.
 struct Generation::Inbox {
   Inbox(const asio::any_io_executor& io, ClientTable::Permit its_permit)
       : filled(io), permit(std::move(its_permit)) {
@@ -182,6 +183,7 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
 Generation::~Generation() {
   inbox_->abandoned = true;
   inbox_->overflowed = nullptr;
+  inbox_->failure = nullptr;
   inbox_->permit = {};
   if (open_ == 0) return;
   // Those that have ended are no longer known to the loop, which ignores them.
@@ -192,7 +194,7 @@ asio::awaitable<std::vector<Generation::Event>> Generation::next() {
   while (inbox_->events.empty() && !inbox_->failure) {
     co_await inbox_->filled.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  if (inbox_->failure) std::rethrow_exception(inbox_->failure);
+  if (inbox_->failure) std::rethrow_exception(std::exchange(inbox_->failure, nullptr));
   std::vector<Event> events = std::exchange(inbox_->events, {});
   for (const Event& event : events) {
     completion_tokens_[event.index] = event.token.completion_tokens;
