@@ -16,9 +16,9 @@
 namespace forge {
 
 /// The step did not happen: no token of it may be used, and no KV that it should have written or
-/// copied. The engine answers for the target that every slice ended in an error (fail_step), so
-/// every sequence that was to run ends with FinishReason::error, and the scheduler does not rely on
-/// the plan's swaps: a sequence that they swap out is recomputed (Scheduler::commit).
+/// copied. The engine answers for the target. If it can reopen() a lost one, all KV was lost
+/// (lose_step); else every slice ended in an error (fail_step), so every sequence that was to run
+/// ends with it, and a sequence that the plan swaps out is recomputed (Scheduler::commit).
 struct ExecutionError {
   std::string message;
   bool target_lost = false;  ///< no later step can succeed either, unless it is opened again

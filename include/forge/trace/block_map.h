@@ -6,10 +6,10 @@
 //
 // Several sequences may hold one block: a prefix that they share. What cannot be known from plans
 // is what is cached: a block that no table holds may be free, or keep a prefix that a request may
-// still ask for, or be pinned for a session. It counts as free here (what is cached is in
-// cached_blocks.h). And a sequence that has no
-// slice for a while shows the table that its target has, which may name a block that the scheduler
-// has exchanged for an equal cached one in the meantime.
+// still ask for, or be pinned for a session. It counts as free here; what is cached is in
+// cached_blocks.h. And a sequence that has no slice for a while shows the table that its target
+// has, which may name a block that the scheduler has exchanged for an equal cached one in the
+// meantime.
 //
 // Owns the tables. Thread contract: none of its own.
 #pragma once
