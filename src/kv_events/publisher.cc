@@ -34,14 +34,7 @@ constexpr int kBatchesPerTurn = 1'000;
 class Wake {
  public:
   /// False: the process has no more files.
-  bool open() {
-    if (::pipe(ends_.data()) != 0) return false;
-    for (const int end : ends_) {
-      ::fcntl(end, F_SETFL, O_NONBLOCK);
-      ::fcntl(end, F_SETFD, FD_CLOEXEC);
-    }
-    return true;
-  }
+  bool open() { return ::pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) == 0; }
   Wake() = default;
   ~Wake() {
     for (const int end : ends_) {

@@ -117,8 +117,9 @@ std::optional<BatchFault> Batch::fault_of(const LineSplitter::Line& line) const 
 asio::awaitable<bool> Batch::take(LineSplitter::Line line) {
   ++count_;
   if (auto fault = fault_of(line)) {
-    const bool goes_on = co_await refuse(*std::move(fault), line.number);
-    co_return goes_on&& count_ <= state_->options.batch_lines;
+    const bool has_begun = co_await refuse(*std::move(fault), line.number);
+    const bool goes_on = has_begun && count_ <= state_->options.batch_lines;
+    co_return goes_on;
   }
   auto parsed = parse_batch_line(line.text);
   if (!parsed) co_return co_await refuse(std::move(parsed.error()), line.number);

@@ -145,7 +145,8 @@ asio::awaitable<bool> Connection::answer_batch(Batch& batch, Lines& lines) {
   const std::string end = stream_end(lines.framing);
   bool written = true;
   if (!end.empty()) written = co_await write(end);
-  co_return written&& is_whole&& keeps_alive(lines.framing) && !lines.framing.http_1_0;
+  const bool goes_on = written && is_whole && keeps_alive(lines.framing) && !lines.framing.http_1_0;
+  co_return goes_on;
 }
 
 /// Of two that run side by side an exception of one does not end the other: it is handed on here.

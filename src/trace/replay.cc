@@ -122,14 +122,19 @@ class Replay {
       result_.step = plan.step;
       return "";
     }
-    const auto done = executor_->execute(recorded.kv_lost ? bookkeeping_of(plan) : plan, result_);
-    if (!done || !recorded.kv_lost) {
-      if (!done) fail_step(plan, result_);
-      return done ? "" : done.error().message;
+    const auto done = recorded.kv_lost ? executor_->execute(bookkeeping_of(plan), result_)
+                                       : executor_->execute(plan, result_);
+    if (!done) {
+      fail_step(plan, result_);
+      return done.error().message;
     }
-    const auto opened = executor_->reopen();
-    opened ? lose_step(plan, result_) : fail_step(plan, result_);
-    return opened ? "" : opened.error();
+    if (!recorded.kv_lost) return "";
+    if (const auto opened = executor_->reopen(); !opened) {
+      fail_step(plan, result_);
+      return opened.error();
+    }
+    lose_step(plan, result_);
+    return "";
   }
 
   void differ(Difference difference, std::string target_error = "") {
