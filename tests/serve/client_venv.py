@@ -9,6 +9,7 @@ network, say.
 
 import fcntl
 import hashlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -37,11 +38,27 @@ def make_venv(path, requirements=REQUIREMENTS, **options):
     return python
 
 
+def skip_without(requirements, error):
+    print(f"skipped: no virtual environment with {requirements.name}: {error}")
+    sys.exit(SKIPPED)
+
+
+def enter_venv(path, requirements=REQUIREMENTS):
+    """Goes on inside the environment at `path`, which is made if need be; returns when it is there."""
+    path = pathlib.Path(path).resolve()
+    if pathlib.Path(sys.prefix).resolve() == path:
+        return
+    try:
+        python = make_venv(path, requirements)
+    except (OSError, subprocess.CalledProcessError) as error:
+        skip_without(requirements, error)
+    os.execv(python, [python, *sys.argv])
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     try:
         print(make_venv(pathlib.Path(sys.argv[1]).resolve()))
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"skipped: no virtual environment with {REQUIREMENTS.name}: {error}")
-        sys.exit(SKIPPED)
+        skip_without(REQUIREMENTS, error)

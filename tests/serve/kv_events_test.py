@@ -8,16 +8,13 @@ them is written again and compared, byte for byte. Exit status 77, "skipped", if
 be made.
 """
 
-import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import unittest
-import urllib.request
 
-from client_venv import SKIPPED, make_venv
+from client_venv import enter_venv
+from forge_server import Server
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("kv_events_requirements.txt")
 MODEL = "forge-tiny"
@@ -25,19 +22,6 @@ TOPIC = "kv@127.0.0.1:8080@forge-tiny"
 BLOCK_SIZE = 16
 PATIENCE_MS = 30_000
 END = b"\xff" * 8
-
-
-def enter_venv():
-    """Goes on inside the environment; returns when it is already there."""
-    path = pathlib.Path(sys.argv[2]).resolve()
-    if pathlib.Path(sys.prefix).resolve() == path:
-        return
-    try:
-        python = make_venv(path, REQUIREMENTS)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"skipped: no virtual environment with {REQUIREMENTS.name}: {error}")
-        sys.exit(SKIPPED)
-    os.execv(python, [python, *sys.argv])
 
 
 def batch_type(array_like):
@@ -75,45 +59,18 @@ def batch_type(array_like):
     return Batch
 
 
-class Server:
-    """A running forge-infer that is followed."""
-
+class FollowedServer(Server):
     def __init__(self, *flags):
-        environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
-        self.process = subprocess.Popen(
-            [sys.argv[1], "--addr", "127.0.0.1:0", "--kv-events", "tcp://127.0.0.1:*"]
-            + ["--kv-events-replay", "tcp://127.0.0.1:*", "--kv-events-topic", TOPIC, *flags],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
+        super().__init__(
+            *["--kv-events", "tcp://127.0.0.1:*", "--kv-events-replay", "tcp://127.0.0.1:*"],
+            *["--kv-events-topic", TOPIC, *flags],
         )
-        said = ""
-        while "listening on" not in said:
-            line = self.process.stdout.readline()
-            assert line, f"forge-infer ended with {self.process.wait()}: {said}"
-            said += line
-        self.url = re.search(r"listening on (\S+)", said)[1]
-        self.events, self.replays = re.findall(r"tcp://[\d.]+:\d+", said)
-
-    def ask(self, path, **body):
-        request = urllib.request.Request(
-            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+        self.events, self.replays = re.findall(r"tcp://[\d.]+:\d+", self.said)
 
     def complete(self, prompt):
         """Runs `prompt`, a list of token ids."""
-        self.ask("/v1/completions", model=MODEL, prompt=prompt, max_tokens=1, temperature=0)
-
-    def stop(self):
-        self.process.terminate()
-        try:
-            self.process.communicate(timeout=30)
-        finally:
-            self.process.kill()
-        return self.process.returncode
+        body = {"model": MODEL, "prompt": prompt, "max_tokens": 1, "temperature": 0}
+        self.ask("/v1/completions", body)
 
 
 class Follower:
@@ -228,7 +185,7 @@ class KvEvents:
     """For each form of events."""
 
     def follow(self, *flags):
-        self.server = Server("--kv-events-format", "array" if self.array_like else "map", *flags)
+        self.server = FollowedServer("--kv-events-format", "array" if self.array_like else "map", *flags)
         self.addCleanup(self.stop)
         self.follower = Follower(self.server, self.array_like)
         self.addCleanup(self.follower.close)
@@ -272,7 +229,7 @@ class KvEvents:
         self.follow()
         before = self.ask()
         self.follower.wait_for(lambda: self.follower.knows(before))
-        self.server.ask("/forge/v1/cache/clear")
+        self.server.ask("/forge/v1/cache/clear", {})
         after = self.ask()
         self.follower.wait_for(lambda: self.follower.knows(after))
         self.assertEqual(self.follower.clears, 1)
@@ -315,5 +272,5 @@ class ArrayForm(KvEvents, unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    enter_venv()
+    enter_venv(sys.argv[2], REQUIREMENTS)
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -9,69 +9,29 @@ cannot be made, for want of a network, say.
 
 import concurrent.futures
 import json
-import os
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
 
-from client_venv import REQUIREMENTS, SKIPPED, make_venv
+from client_venv import enter_venv
+from forge_server import Server
 
 MODEL = "forge-tiny"
 
 
-def enter_venv():
-    """Goes on inside the environment; returns when it is already there."""
-    path = pathlib.Path(sys.argv[2]).resolve()
-    if pathlib.Path(sys.prefix).resolve() == path:
-        return
-    try:
-        python = make_venv(path)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"skipped: no virtual environment with {REQUIREMENTS.name}: {error}")
-        sys.exit(SKIPPED)
-    os.execv(python, [python, *sys.argv])
+def client_of(server):
+    import openai
 
-
-class Server:
-    """A running forge-infer."""
-
-    def __init__(self, *flags):
-        environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
-        self.process = subprocess.Popen(
-            [sys.argv[1], "--addr", "127.0.0.1:0", *flags],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        line = self.process.stdout.readline()
-        prefix = "listening on "
-        assert line.startswith(prefix), f"unexpected first line: {line!r}"
-        self.url = line.removeprefix(prefix).strip()
-
-    def client(self, **options):
-        import openai
-
-        return openai.OpenAI(base_url=self.url + "/v1", api_key="none", timeout=30, **options)
-
-    def stop(self, number=signal.SIGTERM):
-        """Returns the exit status."""
-        self.process.send_signal(number)
-        try:
-            self.process.communicate(timeout=30)
-        finally:
-            self.process.kill()
-        return self.process.returncode
+    return openai.OpenAI(base_url=server.url + "/v1", api_key="none", timeout=30, max_retries=0)
 
 
 class OpenAiClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server("--model", "forge-tiny:seed=1")  # says another thing for every seed
-        cls.client = cls.server.client(max_retries=0)
+        cls.client = client_of(cls.server)
 
     @classmethod
     def tearDownClass(cls):
@@ -411,7 +371,7 @@ class TrainedModel(unittest.TestCase):
             template.flush()
             server = Server("--model", str(model), "--chat-template", template.name)
             tool = OpenAiClient.WEATHER
-            with server.client(max_retries=0) as client:
+            with client_of(server) as client:
                 answer = client.chat.completions.create(
                     model="stories260K",
                     messages=[{"role": "user", "content": "How warm is it?"}],
@@ -437,7 +397,7 @@ class BuiltInModel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server("--draft", "ngram")
-        cls.client = cls.server.client(max_retries=0)
+        cls.client = client_of(cls.server)
 
     @classmethod
     def tearDownClass(cls):
@@ -517,7 +477,7 @@ class BuiltInModel(unittest.TestCase):
 class Process(unittest.TestCase):
     def test_a_server_may_limit_the_time_of_every_request(self):
         server = Server("--model", "forge-tiny:layers=64", "--request-timeout-s", "0.001")
-        with server.client(max_retries=0) as client:
+        with client_of(server) as client:
             answer = client.completions.create(
                 model=MODEL, prompt="Hello", max_tokens=8000, temperature=0
             )
@@ -530,7 +490,7 @@ class Process(unittest.TestCase):
 
     def test_a_request_in_flight_is_answered_before_the_end(self):
         server = Server("--model", "forge-tiny:layers=16")
-        with server.client(max_retries=0) as client:
+        with client_of(server) as client:
             stream = client.completions.create(
                 model=MODEL, prompt="Hello", max_tokens=400, seed=1, stream=True
             )
@@ -551,7 +511,7 @@ class Process(unittest.TestCase):
             ("--num-blocks", "10", "--prefill-chunk-size", "2", *swapping),
         ):
             server = Server(*flags)
-            with server.client(max_retries=0) as client:
+            with client_of(server) as client:
                 answer = client.completions.create(
                     model=MODEL, prompt=["one", "two", "three"], max_tokens=60, seed=3
                 )
@@ -563,5 +523,5 @@ class Process(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    enter_venv()
+    enter_venv(sys.argv[2])
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

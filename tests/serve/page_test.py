@@ -18,9 +18,9 @@ import sys
 import tempfile
 import threading
 import unittest
-import urllib.request
 
-from client_venv import SKIPPED, make_venv
+from client_venv import SKIPPED, enter_venv
+from forge_server import Server
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("page_requirements.txt")
 TALES = pathlib.Path(__file__).resolve().parents[1] / "golden" / "models" / "tales"
@@ -33,58 +33,12 @@ def browser_path():
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def enter_venv():
-    """Goes on inside the environment; returns when it is already there."""
+def enter():
+    """Goes on inside the environment, if there is a browser to be driven."""
     if browser_path() is None:
         print("skipped: no Chromium here; Debian has it as the package chromium")
         sys.exit(SKIPPED)
-    path = pathlib.Path(sys.argv[2]).resolve()
-    if pathlib.Path(sys.prefix).resolve() == path:
-        return
-    try:
-        python = make_venv(path, REQUIREMENTS)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"skipped: no virtual environment with {REQUIREMENTS.name}: {error}")
-        sys.exit(SKIPPED)
-    os.execv(python, [python, *sys.argv])
-
-
-class Server:
-    """A running forge-infer; its url is there before its model is, where that is a file."""
-
-    def __init__(self, *flags):
-        environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
-        self.process = subprocess.Popen(
-            [sys.argv[1], "--addr", "127.0.0.1:0", *flags],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-        )
-        self.url = None
-        while self.url is None:
-            line = self.process.stdout.readline()
-            assert line, f"forge-infer ended with {self.process.wait()}"
-            found = re.search(r"listening on (\S+)", line)
-            self.url = found and found[1]
-
-    def ask(self, path, body=None, key=None):
-        headers = {"Content-Type": "application/json"}
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        data = json.dumps(body).encode() if body else None
-        request = urllib.request.Request(self.url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
-
-    def stop(self, number=signal.SIGTERM):
-        """Returns the exit status."""
-        self.process.send_signal(number)
-        try:
-            self.process.communicate(timeout=30)
-        finally:
-            self.process.kill()
-        return self.process.returncode
+    enter_venv(sys.argv[2], REQUIREMENTS)
 
 
 class PageTest(unittest.TestCase):
@@ -600,7 +554,7 @@ class Layout(PageTest):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    enter_venv()
+    enter()
     SCREENSHOTS = None
     rest = sys.argv[3:]
     if rest[:1] == ["--screenshots"]:

@@ -16,7 +16,7 @@ import unittest
 from random import Random
 
 import page_test
-from page_test import HOSTILE, PageTest, enter_venv
+from page_test import HOSTILE, PageTest
 
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "trace" / "corpus"
 EVENTFUL, RECOMPUTE, KILLED = (CORPUS / f"{name}.jsonl" for name in ("eventful", "recompute", "killed"))
@@ -402,7 +402,7 @@ class TravelLayout(TraceTest):
 if __name__ == "__main__":
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    enter_venv()
+    page_test.enter()
     FORGE_TRACE, rest = sys.argv[3], sys.argv[4:]
     page_test.SCREENSHOTS = None
     if rest[:1] == ["--screenshots"]:

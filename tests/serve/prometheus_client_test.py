@@ -5,13 +5,15 @@
 As openai_client_test.py, whose environment it shares.
 """
 
-import json
 import sys
 import time
 import unittest
 import urllib.request
 
-from openai_client_test import MODEL, Server, enter_venv
+from client_venv import enter_venv
+from forge_server import Server
+
+MODEL = "forge-tiny"
 
 
 class PrometheusClient(unittest.TestCase):
@@ -35,13 +37,7 @@ class PrometheusClient(unittest.TestCase):
 
     def complete(self, tokens):
         body = {"model": MODEL, "prompt": "What is a slice?", "max_tokens": tokens, "ignore_eos": True}
-        request = urllib.request.Request(
-            self.server.url + "/v1/completions",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)["usage"]
+        return self.server.ask("/v1/completions", body)["usage"]
 
     def value(self, families, name, sample=None, **labels):
         found = [
@@ -104,5 +100,5 @@ class PrometheusClient(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    enter_venv()
+    enter_venv(sys.argv[2])
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

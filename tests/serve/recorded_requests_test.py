@@ -10,14 +10,12 @@ words are others: each answer must have the same status and type, and all that t
 import http.client
 import json
 import pathlib
-import re
-import signal
-import subprocess
 import sys
 import unittest
 import urllib.parse
 
 import shapes
+from forge_server import Server
 
 RECORDED = pathlib.Path(__file__).with_name("recorded")
 CLIENTS = {"guidellm", "langchain", "litellm", "lm-eval"}
@@ -26,12 +24,8 @@ CLIENTS = {"guidellm", "langchain", "litellm", "lm-eval"}
 class RecordedRequests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = subprocess.Popen(
-            [PROGRAM, "--addr", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
-        )
-        line = cls.server.stdout.readline()
-        url = re.fullmatch(r"listening on (\S+)\n", line)[1]
-        address = urllib.parse.urlsplit(url)
+        cls.server = Server()
+        address = urllib.parse.urlsplit(cls.server.url)
         cls.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
         cls.connection.request("GET", "/v1/models")
         cls.model = json.load(cls.connection.getresponse())["data"][0]["id"]
@@ -39,9 +33,8 @@ class RecordedRequests(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.connection.close()
-        cls.server.send_signal(signal.SIGTERM)
-        cls.server.communicate(timeout=30)
-        assert cls.server.returncode == 0, f"forge-infer ended with {cls.server.returncode}"
+        status = cls.server.stop()
+        assert status == 0, f"forge-infer ended with {status}"
 
     def answer_to(self, request):
         """Status, Content-Type, body."""

@@ -1,0 +1,49 @@
+"""A forge-infer that a test talks to."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+
+class Server:
+    """The program that the test was given first, at a free port, until stop(). It is at `url` before
+    its model is there. said: its lines up to that with the url."""
+
+    def __init__(self, *flags):
+        environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
+        self.process = subprocess.Popen(
+            [sys.argv[1], "--addr", "127.0.0.1:0", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+        )
+        self.said = ""
+        while "listening on " not in self.said:
+            line = self.process.stdout.readline()
+            assert line, f"forge-infer ended with {self.process.wait()}: {self.said}"
+            self.said += line
+        self.url = re.search(r"listening on (\S+)", self.said)[1]
+
+    def ask(self, path, body=None, key=None):
+        """What it answers to `body`, or to a GET without one."""
+        headers = {"Content-Type": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns the exit status."""
+        self.process.send_signal(number)
+        try:
+            self.process.communicate(timeout=30)
+        finally:
+            self.process.kill()
+        return self.process.returncode
