@@ -11,14 +11,15 @@ import urllib.request
 
 class Server:
     """The program that the test was given first, at a free port, until stop(). It is at `url` before
-    its model is there. said: its lines up to that with the url."""
+    its model is there. said: its lines up to that with the url, without those on stderr where that
+    goes elsewhere."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, stderr=subprocess.STDOUT):
         environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
         self.process = subprocess.Popen(
             [sys.argv[1], "--addr", "127.0.0.1:0", *flags],
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
             text=True,
             env=environment,
         )

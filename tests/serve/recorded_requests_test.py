@@ -24,7 +24,8 @@ CLIENTS = {"guidellm", "langchain", "litellm", "lm-eval"}
 class RecordedRequests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = Server(stderr=None)
+        assert cls.server.said == f"listening on {cls.server.url}\n", cls.server.said
         address = urllib.parse.urlsplit(cls.server.url)
         cls.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
         cls.connection.request("GET", "/v1/models")
