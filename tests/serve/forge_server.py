@@ -10,11 +10,11 @@ import urllib.request
 
 
 class Server:
-    """The program that the test was given first, at a free port, until stop(). It is at `url` before
-    its model is there. said: its lines up to that with the url, without those on stderr where that
-    goes elsewhere."""
+    """The program that the test was given first, at a free port, until stop(). It is made when the
+    program has a model, or, unless waits_for_model, when it says where it will have one. said: its
+    lines up to that with the url, without those on stderr where that goes elsewhere."""
 
-    def __init__(self, *flags, stderr=subprocess.STDOUT):
+    def __init__(self, *flags, stderr=subprocess.STDOUT, waits_for_model=True):
         environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
         self.process = subprocess.Popen(
             [sys.argv[1], "--addr", "127.0.0.1:0", *flags],
@@ -24,11 +24,12 @@ class Server:
             env=environment,
         )
         self.said = ""
-        while "listening on " not in self.said:
+        place = "^listening on (.+)$" if waits_for_model else "^.*listening on (.+)$"
+        while not re.search(place, self.said, re.MULTILINE):
             line = self.process.stdout.readline()
             assert line, f"forge-infer ended with {self.process.wait()}: {self.said}"
             self.said += line
-        self.url = re.search(r"listening on (\S+)", self.said)[1]
+        self.url = re.search(place, self.said, re.MULTILINE)[1]
 
     def ask(self, path, body=None, key=None):
         """What it answers to `body`, or to a GET without one."""

@@ -45,6 +45,7 @@ class PageTest(unittest.TestCase):
     """Each test has a server (`flags`), and a page that must ask that server alone."""
 
     flags = ()
+    waits_for_model = True
     expected_errors = ()  # of the console, which tells each answer that is no success
 
     @classmethod
@@ -61,7 +62,7 @@ class PageTest(unittest.TestCase):
         cls.playwright.stop()
 
     def setUp(self):
-        self.server = Server(*self.flags)
+        self.server = Server(*self.flags, waits_for_model=self.waits_for_model)
         self.addCleanup(self.stop_server)
         self.open()
 
@@ -454,6 +455,7 @@ class Keys(PageTest):
 class Loading(PageTest):
     """The model is there once somebody reads the trace."""
 
+    waits_for_model = False
     expected_errors = ("503 (Service Unavailable)",)
 
     def setUp(self):
@@ -473,8 +475,6 @@ class Loading(PageTest):
         threading.Thread(target=self.trace.read_bytes, daemon=True).start()
         self.ask("Once")
         self.assertEqual(self.page.locator("#suggestions button").count(), 0)
-
-
 
     def test_a_request_comes_again_to_a_server_that_starts_anew(self):
         threading.Thread(target=self.trace.read_bytes, daemon=True).start()
