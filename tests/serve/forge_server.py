@@ -23,13 +23,14 @@ class Server:
             text=True,
             env=environment,
         )
-        self.said = ""
-        place = "^listening on (.+)$" if waits_for_model else "^.*listening on (.+)$"
-        while not re.search(place, self.said, re.MULTILINE):
+        self.said, found = "", None
+        find = re.match if waits_for_model else re.search
+        while not found:
             line = self.process.stdout.readline()
             assert line, f"forge-infer ended with {self.process.wait()}: {self.said}"
             self.said += line
-        self.url = re.search(place, self.said, re.MULTILINE)[1]
+            found = find(r"listening on (\S+)", line)
+        self.url = found[1]
 
     def ask(self, path, body=None, key=None):
         """What it answers to `body`, or to a GET without one."""
