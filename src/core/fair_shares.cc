@@ -1,6 +1,7 @@
 #include "forge/core/fair_shares.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace forge {
 
@@ -14,13 +15,17 @@ FairShares::Index FairShares::enter(ClientId client, UserId user) {
   return its_user;
 }
 
-FairShares::Index FairShares::child(Index parent, std::uint64_t id) {
+/// kNone if it is not there.
+FairShares::Index FairShares::find(Index parent, std::uint64_t id) const {
   const auto found = std::ranges::find_if(
       nodes_, [&](const Node& node) { return node.parent == parent && node.id == id; });
-  if (found != nodes_.end()) {
-    const auto index = static_cast<Index>(found - nodes_.begin());
-    if (!is_idle(*found)) return index;
-    drop(index);
+  return found == nodes_.end() ? kNone : static_cast<Index>(found - nodes_.begin());
+}
+
+FairShares::Index FairShares::child(Index parent, std::uint64_t id) {
+  if (const Index found = find(parent, id); found != kNone) {
+    if (!is_idle(nodes_[found])) return found;
+    drop(found);
   }
   if (free_.empty()) drop_idle();
   if (free_.empty()) {
@@ -110,11 +115,15 @@ void FairShares::charge_at(Index index, std::uint64_t served) {
   if (nodes_[node.parent].waiting_children > itself) node.share.served += served;
 }
 
+/// Does it, with the client above it, say anything?
+bool FairShares::is_kept(const Node& node) const {
+  return node.parent != kNone && !is_idle(node) && !is_idle(nodes_[node.parent]);
+}
+
 void FairShares::add_to(Digest& digest) const {
   std::vector<const Node*> nodes;
   for (const Node& node : nodes_) {
-    if (node.parent == kNone || is_idle(node) || is_idle(nodes_[node.parent])) continue;
-    nodes.push_back(&node);
+    if (is_kept(node)) nodes.push_back(&node);
   }
   std::ranges::sort(nodes, {}, [](const Node* node) { return node->share.turn; });
   digest.add(nodes.size());
@@ -123,6 +132,44 @@ void FairShares::add_to(Digest& digest) const {
     digest.add(node->id).add(parent.parent == kNone ? 0 : 1 + parent.id);
     digest.add(node->share.served - parent.floor);
   }
+}
+
+SharesSnapshot FairShares::snapshot() const {
+  SharesSnapshot snapshot{.turns = turns_, .floor = nodes_[kMachine].floor, .clients = {}};
+  for (Index client = 1; client < nodes_.size(); ++client) {
+    const Node& node = nodes_[client];
+    if (node.parent != kMachine || !is_kept(node)) continue;
+    ClientSnapshot told{ClientId{node.id}, node.share.served, node.share.turn, node.floor, {}};
+    for (const Node& user : nodes_) {
+      if (user.parent != client || !is_kept(user)) continue;
+      told.users.push_back({UserId{user.id}, user.share.served, user.share.turn});
+    }
+    std::ranges::sort(told.users, {}, &UserSnapshot::user);
+    snapshot.clients.push_back(std::move(told));
+  }
+  std::ranges::sort(snapshot.clients, {}, &ClientSnapshot::client);
+  return snapshot;
+}
+
+void FairShares::restore(const SharesSnapshot& snapshot) {
+  turns_ = snapshot.turns;
+  nodes_[kMachine].floor = snapshot.floor;
+  for (const ClientSnapshot& told : snapshot.clients) {
+    const Index client = restore(kMachine, told.client.value, {told.served, told.turn});
+    if (client == kNone) continue;
+    nodes_[client].floor = told.floor;
+    for (const UserSnapshot& of : told.users) {
+      restore(client, of.user.value, {of.served, of.turn});
+    }
+  }
+}
+
+/// Who has no request and is not above the floor says nothing, and stays forgotten.
+FairShares::Index FairShares::restore(Index parent, std::uint64_t id, const Share& share) {
+  Index index = find(parent, id);
+  if (index == kNone && share.served > nodes_[parent].floor) index = child(parent, id);
+  if (index != kNone) nodes_[index].share = share;
+  return index;
 }
 
 }  // namespace forge

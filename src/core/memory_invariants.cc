@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "forge/core/must.h"
 #include "invariant_checks.h"
 
@@ -89,8 +87,10 @@ Violation check_index(const PagedKVCache& cache) {
   if (index == nullptr) return std::nullopt;
   const std::vector<BlockId> blocks = index->blocks();
   const std::vector<BlockId> unused = index->unused();
+  std::vector<bool> counts_as_unused(cache.pool().size());
+  for (const BlockId block : unused) counts_as_unused[block.value] = true;
   for (const BlockId block : blocks) {
-    const bool is_unused = std::ranges::find(unused, block) != unused.end();
+    const bool is_unused = counts_as_unused[block.value];
     if (is_unused != (cache.pool().holders(block) == 1)) {
       return violated(4, "cached block ", block.value, " with ", cache.pool().holders(block),
                       " holders counts as ", is_unused ? "unused" : "used");

@@ -98,6 +98,8 @@ CacheSalt PrefixIndex::salt(BlockId block) const {
   return salts_[block.value];
 }
 
+bool PrefixIndex::has_used_children(BlockId block) const { return cached(block).used_children > 0; }
+
 std::span<const TokenId> PrefixIndex::tokens(BlockId block) const {
   cached(block);
   return std::span(tokens_).subspan(std::size_t{block.value} * block_size_, block_size_);

@@ -107,6 +107,12 @@ tl::expected<std::uint32_t, CacheError> PagedKVCache::published(SeqId seq) const
   return entry->epoch == epoch_ ? entry->published : 0;
 }
 
+tl::expected<bool, CacheError> PagedKVCache::publishes(SeqId seq) const {
+  const Entry* entry = find(seq);
+  if (entry == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  return entry->epoch == epoch_;
+}
+
 bool PagedKVCache::is_unused(BlockId block) const {
   return pool_.holders(block) == 1 && index_ && index_->contains(block);
 }

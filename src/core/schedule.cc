@@ -256,7 +256,6 @@ bool Scheduler::fits(const Sequence& sequence) {
 void Scheduler::enter_batch(SequenceIndex index) {
   Sequence& sequence = sequences_[index];
   sequence.view.overtaken += queue_.admit(index);
-  sequence.table = {};
   const std::uint32_t cached =
       sequence.is_swapped() ? swap_in(sequence) : start_from_prefix(sequence);
   sequence.view.computed_tokens = cached;

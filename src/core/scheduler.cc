@@ -74,6 +74,7 @@ void Scheduler::requeue(SequenceIndex index) {
   if (sequence.view.state == SequenceState::decoding) --decoding_count_;
   sequence.view.state = SequenceState::waiting;
   sequence.drafts = 0;
+  sequence.table = {};
   // Its new tokens may go on along blocks that others published before it was last looked up.
   sequence.memo.blocks = cache_.blocks_for(sequence.view.length());
   wait(index);
@@ -209,9 +210,11 @@ void Scheduler::forget_failed_swaps() {
 /// batch comes back before anything new enters.
 void Scheduler::lose_kv() {
   clear_prefix_cache();
-  for (Sequence& sequence : sequences_) {
+  for (const SequenceIndex index : in_order_of_ids()) {
+    Sequence& sequence = sequences_[index];
     const SeqId seq = sequence.view.seq;
     if (cache_.contains(seq)) must(cache_.free(seq));
+    sequence.table = {};
     if (!host_.contains(seq)) continue;
     must(host_.free(seq));
     sequence.drop_kv();

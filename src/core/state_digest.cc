@@ -31,7 +31,7 @@ void add_table(Digest& d, const PagedKVCache& cache, SeqId seq) {
     return;
   }
   add_list(d, must(cache.block_table(seq)));
-  d.add(must(cache.tokens(seq))).add(must(cache.published(seq)));
+  d.add(must(cache.tokens(seq))).add(must(cache.published(seq))).add(must(cache.publishes(seq)));
 }
 
 }  // namespace

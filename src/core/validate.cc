@@ -92,12 +92,16 @@ tl::expected<void, ConfigError> validate_fields(const Request& request) {
 
 std::string to_string(const SubmitError& error) { return std::visit(ErrorText{}, error); }
 
-tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config) {
+std::uint64_t capacity_tokens(const SchedulerConfig& config) {
   // Positions and the slots of one table are 32-bit numbers; a table has up to block_size spare.
   const std::uint64_t slots = std::uint64_t{config.cache.num_blocks} * config.cache.block_size;
   const std::uint64_t positions =
       std::numeric_limits<std::uint32_t>::max() - config.cache.block_size;
-  const std::uint64_t capacity = std::min(slots, positions);
+  return std::min(slots, positions);
+}
+
+tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config) {
+  const std::uint64_t capacity = capacity_tokens(config);
   const std::uint64_t prompt = request.prompt.size();
   if (prompt == 0) return tl::unexpected<SubmitError>(EmptyPrompt{});
   if (request.max_new_tokens == 0) return tl::unexpected<SubmitError>(NothingToGenerate{});

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 
 namespace forge {
 
@@ -41,6 +42,16 @@ class DraftHistory {
   /// All of it in one number.
   std::uint64_t word() const {
     return std::uint64_t{last_} << 32 | std::uint64_t{judged_} << 16 | silence_;
+  }
+  /// The history of this word(); nullopt if no history has it.
+  static std::optional<DraftHistory> from_word(std::uint64_t word) {
+    DraftHistory history;
+    history.last_ = static_cast<std::uint32_t>(word >> 32);
+    history.judged_ = static_cast<std::uint32_t>(word >> 16 & 0xffff);
+    history.silence_ = static_cast<std::uint32_t>(word & 0xffff);
+    const bool is_one = history.judged_ <= kWindow && history.silence_ <= kLongSilence &&
+                        std::uint64_t{history.last_} >> history.judged_ == 0;
+    return is_one ? std::optional(history) : std::nullopt;
   }
 
  private:

@@ -39,6 +39,7 @@
 #include "forge/core/digest.h"
 #include "forge/core/ids.h"
 #include "forge/core/policy.h"
+#include "forge/core/scheduler_snapshot.h"
 
 namespace forge {
 
@@ -63,11 +64,19 @@ class FairShares {
   /// `tokens` run for the user, whose client has this weight. O(1)
   void charge(Index user, std::uint32_t tokens, std::uint32_t weight);
 
+  ClientId client_of(Index user) const { return ClientId{nodes_[nodes_[user].parent].id}; }
+  UserId id_of(Index user) const { return UserId{nodes_[user].id}; }
   const Share& share_of_user(Index user) const { return nodes_[user].share; }
   const Share& share_of_client(Index user) const { return nodes_[nodes_[user].parent].share; }
 
   /// Adds all that future turns depend on.
   void add_to(Digest& digest) const;
+
+  /// What is counted, but for the requests that are there and wait. O(nodes log nodes)
+  SharesSnapshot snapshot() const;
+  /// Counts on from a snapshot. Requires: nothing was charged yet; its requests have entered, and
+  /// those that wait wait. O(nodes of the snapshot * nodes)
+  void restore(const SharesSnapshot& snapshot);
 
  private:
   static constexpr Index kMachine = 0;
@@ -84,10 +93,13 @@ class FairShares {
     std::uint64_t floor = 0;
   };
 
+  Index find(Index parent, std::uint64_t id) const;
   Index child(Index parent, std::uint64_t id);
   bool is_idle(const Node& node) const;
+  bool is_kept(const Node& node) const;
   void drop(Index index);
   void drop_idle();
+  Index restore(Index parent, std::uint64_t id, const Share& share);
   void begin_waiting_at(Index index);
   void charge_at(Index index, std::uint64_t served);
 

@@ -49,6 +49,7 @@
 #include "forge/core/block_pool.h"
 #include "forge/core/cache_delta.h"
 #include "forge/core/prefix_index.h"
+#include "forge/core/scheduler_snapshot.h"
 #include "forge/core/seq_map.h"
 
 namespace forge {
@@ -175,13 +176,26 @@ class PagedKVCache {
   tl::expected<std::span<const BlockId>, CacheError> block_table(SeqId seq) const;
   /// The number of leading blocks of the table that are published.
   tl::expected<std::uint32_t, CacheError> published(SeqId seq) const;
+  /// False if the index has been cleared since `seq` was added.
+  tl::expected<bool, CacheError> publishes(SeqId seq) const;
 
   std::size_t sequence_count() const { return entry_of_.size(); }
   std::uint32_t block_size() const { return block_size_; }
   const BlockPool& pool() const { return pool_; }
   const PrefixIndex* index() const { return index_.get(); }  ///< null without prefix caching
-  std::uint64_t insertions() const { return insertions_; }   ///< blocks published so far
-  std::uint64_t evictions() const { return evictions_; }     ///< cached blocks given up so far
+  std::uint64_t insertions() const {
+    return insertions_;
+  }  ///< blocks published so far; a snapshot's too
+  std::uint64_t evictions() const { return evictions_; }  ///< cached blocks given up so far
+
+  /// The blocks and the tables of `sequences`, but for those of them that have none.
+  CacheSnapshot snapshot(std::span<const SeqId> sequences) const;
+  /// Goes on from a snapshot. `pinned`: all that is pinned, a list after the other; pins of the
+  /// same block are told several times. Requires: no call has changed the cache yet.
+  /// Errors: what in the snapshot is no state of such a cache; the cache is then of no use. Whose
+  /// tokens a block holds is not asked.
+  tl::expected<void, std::string> restore(const CacheSnapshot& snapshot,
+                                          std::span<const BlockId> pinned);
 
   /// What has changed in the index since take_changes() was called, which writes it over `changes`
   /// and begins anew.
@@ -206,6 +220,12 @@ class PagedKVCache {
   void acquire(BlockId block);
   void release(BlockId block);
   void grow(Entry& entry, std::uint32_t blocks);
+
+  using Restored = tl::expected<void, std::string>;
+  bool is_used(BlockId block) const;
+  Restored restore(const CachedBlock& cached);
+  Restored restore(const TableSnapshot& table);
+  Restored let_go(const std::vector<BlockId>& unused);
 
   std::uint32_t block_size_;
   std::uint32_t unused_max_;

@@ -94,6 +94,7 @@ class PrefixIndex {
   bool contains(BlockId block) const { return node(block).state != State::absent; }
   std::optional<BlockId> parent(BlockId block) const;           ///< requires: it is cached
   CacheSalt salt(BlockId block) const;                          ///< requires: it is cached
+  bool has_used_children(BlockId block) const;                  ///< requires: it is cached
   std::span<const TokenId> tokens(BlockId block) const;         ///< requires: it is cached
   std::uint32_t size() const { return size_; }                  ///< cached blocks
   std::uint32_t unused_count() const { return unused_count_; }  ///< cached blocks, unused

@@ -63,6 +63,7 @@
 #include "forge/core/paged_kv_cache.h"
 #include "forge/core/request.h"
 #include "forge/core/scheduler_config.h"
+#include "forge/core/scheduler_snapshot.h"
 #include "forge/core/sequence.h"
 #include "forge/core/session_table.h"
 #include "forge/core/step_plan.h"
@@ -74,7 +75,7 @@ namespace forge {
 struct NeverFits {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t max_new_tokens = 0;
-  std::uint64_t capacity_tokens = 0;  ///< num_blocks * block_size, below 2^32 - block_size
+  std::uint64_t capacity_tokens = 0;
   friend bool operator==(const NeverFits&, const NeverFits&) = default;
 };
 struct EmptyPrompt {
@@ -103,6 +104,9 @@ using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, Fiel
                                  NoPrefixCache, TargetRefuses>;
 std::string to_string(const SubmitError& error);
 
+/// The tokens of the longest sequence: num_blocks * block_size, below 2^32 - block_size.
+std::uint64_t capacity_tokens(const SchedulerConfig& config);
+
 /// Would a scheduler of this configuration take the request? A pure function, so that a
 /// server can refuse before it queues.
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config);
@@ -128,6 +132,13 @@ class Scheduler {
  public:
   /// Requires: `config` is valid.
   explicit Scheduler(const SchedulerConfig& config);
+
+  /// The state between two steps, as a value. Requires: no plan is in flight. O(blocks + tokens)
+  SchedulerSnapshot snapshot() const;
+  /// The scheduler of a snapshot: equal events get equal plans. Errors: what in the snapshot is no
+  /// state of a scheduler with this configuration. Requires: `config` is valid.
+  static tl::expected<Scheduler, std::string> restore(const SchedulerConfig& config,
+                                                      const SchedulerSnapshot& snapshot);
 
   /// Takes a request in. Ids are 1, 2, 3, ... in order of submission.
   tl::expected<SeqId, SubmitError> submit(const Request& request);
@@ -202,6 +213,14 @@ class Scheduler {
   void plan_decodes();
   void plan_prefills();
   void admit();
+
+  SequenceSnapshot snapshot_of(SequenceIndex index) const;
+  std::vector<SequenceIndex> in_order_of_ids() const;
+  std::string restore(const SchedulerSnapshot& snapshot);
+  std::string restore_sequences(const SchedulerSnapshot& snapshot);
+  std::string restore_orders(const SchedulerSnapshot& snapshot);
+  bool has_its_place(const SequenceView& view, bool runs, bool ends) const;
+  std::string restore_sessions(const std::vector<SessionSnapshot>& sessions);
 
   void requeue(SequenceIndex index);
   void wait(SequenceIndex index);
