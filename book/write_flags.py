@@ -67,7 +67,7 @@ def accepted(kind):
         return f"from {lowest}" if int(float(highest)) == 2**64 else f"{lowest} .. {highest}"
     if kind.startswith("{"):
         return ", ".join(f"`{choice}`" for choice in kind[1:-1].split(","))
-    words = {"TEXT": "text", "FILE": "a file", "[FILE]": "a file or nothing", "OWNER": "`NAME:client`, `NAME:operator`",
+    words = {"TEXT": "text", "TEXT ...": "texts", "FILE": "a file", "[FILE]": "a file or nothing", "OWNER": "`NAME:client`, `NAME:operator`",
              "ORIGIN": "`SCHEME://HOST[:PORT]`, `*`", "URL": "an address", "ENDPOINT": "`tcp://HOST:PORT`, `ipc://PATH`",
              "FAULT": "a fault", "": ""}
     return words[kind] if kind in words else {"UINT": "a number", "INT": "a number", "FLOAT": "a number"}[kind]

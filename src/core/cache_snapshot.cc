@@ -1,9 +1,9 @@
 // PagedKVCache as a value, and back.
 //
-// A cache is rebuilt by its own operations: every block is taken, then those that are free are given
-// back in their order; what the index, the tables and the pins hold is taken once more; at last the
-// first hold of each block is let go, of the unused ones in the order in which they are to be
-// evicted.
+// A cache is rebuilt by its own operations: every block is taken, then those that are free are
+// given back in their order; what the index, the tables and the pins hold is taken once more; at
+// last the first hold of each block is let go, of the unused ones in the order in which they are to
+// be evicted.
 #include <set>
 #include <utility>
 
@@ -56,9 +56,9 @@ CacheSnapshot PagedKVCache::snapshot(std::span<const SeqId> sequences) const {
   for (const BlockId block : from_the_root(*index_)) {
     const auto tokens = index_->tokens(block);
     snapshot.cached.push_back({.block = block,
-                               .parent = index_->parent(block),
+                               .tokens = {tokens.begin(), tokens.end()},
                                .salt = index_->salt(block),
-                               .tokens = {tokens.begin(), tokens.end()}});
+                               .parent = index_->parent(block)});
   }
   return snapshot;
 }

@@ -1,7 +1,7 @@
 // A scheduler as a value, and back.
 //
-// restore() asks of each field what its own construction needs; what the parts promise each other is
-// then asked of the whole, by check_invariants().
+// restore() asks of each field what its own construction needs; what the parts promise each other
+// is then asked of the whole, by check_invariants().
 #include "forge/core/scheduler_snapshot.h"
 
 #include <algorithm>

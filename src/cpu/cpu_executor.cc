@@ -40,6 +40,11 @@ CpuExecutor::CpuExecutor(const executor::ExecutorOptions& options, std::unique_p
 
 void CpuExecutor::begin(SeqId seq, const Request& request) { sequences_.begin(seq, request); }
 
+tl::expected<void, std::string> CpuExecutor::resume(SeqId seq, const Request& request,
+                                                    const PastRun& past) {
+  return answer_.resume(sequences_.begin(seq, request), past);
+}
+
 tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, StepResult& result) {
   sequences_.apply(plan);
   for (const BlockCopy& copied : plan.copies) {

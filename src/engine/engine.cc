@@ -10,12 +10,12 @@ Engine::Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWr
                OnTargetLost on_target_lost)
     : scheduler_(config), executor_(executor), trace_(trace), on_target_lost_(on_target_lost) {}
 
-tl::expected<SeqId, SubmitError> Engine::submit(const Request& request) {
+tl::expected<SeqId, SubmitError> Engine::submit(const Request& request, std::string_view trace_id) {
   if (auto taken = would_take(request); !taken) return tl::unexpected(std::move(taken.error()));
   auto seq = scheduler_.submit(request);
   if (!seq) return seq;
   executor_.begin(*seq, request);
-  if (trace_ != nullptr) trace_->submit(*seq, request);
+  if (trace_ != nullptr) trace_->submit(*seq, request, trace_id);
   return seq;
 }
 
@@ -58,7 +58,10 @@ Engine::Step Engine::step(const std::function<void()>& meanwhile) {
   }
   times_.executed = Clock::now();
   scheduler_.commit(plan, result_);
-  if (trace_ != nullptr) trace_->step(plan, result_, scheduler_.cache_delta());
+  if (trace_ != nullptr) {
+    trace_->step(plan, result_, scheduler_.cache_delta());
+    if (trace_->wants_snapshot()) trace_->go_on(scheduler_.snapshot());
+  }
   times_.ended = Clock::now();
   return {plan, result_};
 }

@@ -53,6 +53,7 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
   Submission submission{.request = std::move(request),
                         .stop_strings = std::move(options.stop_strings),
                         .spelt = std::move(options.spelt),
+                        .trace_id = std::move(options.trace_id),
                         .submitted = Clock::now(),
                         .on_admitted = std::move(options.on_admitted),
                         .sink = std::move(sink)};
@@ -237,7 +238,8 @@ void EngineLoop::begin(Submission& submission) {
         {.finish = FinishReason::error, .error = to_string(TargetLost{engine_.last_error()})});
     return publish_status();
   }
-  const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
+  // Validated by submit().
+  const SeqId seq = must(engine_.submit(submission.request, submission.trace_id));
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,

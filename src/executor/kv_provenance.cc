@@ -115,10 +115,10 @@ tl::expected<void, KvViolation> KvProvenance::check(StepId step, int layers,
     const std::size_t slot = slot_of(pass, content->position);
     const std::optional<KvWrite>& found = device_[slot];
     const bool earlier = content->position < pass.computed;
-    const bool good = found && found->content == *content &&
-                      (earlier ? (found->step < step || (pass.catches_up && found->step == step)) &&
-                                     found->layers == layers_
-                               : found->step == step && found->layers >= layers);
+    const bool good =
+        found && found->content == *content &&
+        (earlier ? (found->step != step || pass.catches_up) && found->layers == layers_
+                 : found->step == step && found->layers >= layers);
     if (good) continue;
     return tl::unexpected(
         KvViolation{pass.seq, step, static_cast<std::uint32_t>(slot / block_size_),

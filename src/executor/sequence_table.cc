@@ -113,7 +113,7 @@ std::uint32_t SequenceTable::row_of(SeqId seq) const {
   return *row;
 }
 
-void SequenceTable::begin(SeqId seq, const Request& request) {
+SequenceTable::Sequence& SequenceTable::begin(SeqId seq, const Request& request) {
   FORGE_CHECK(!rows_of_.find(seq).has_value(), "sequence ", seq.value, " is known already");
   FORGE_CHECK(!request.prompt.empty(), "sequence ", seq.value, " has an empty prompt");
   if (free_rows_.empty()) {
@@ -142,10 +142,11 @@ void SequenceTable::begin(SeqId seq, const Request& request) {
   sequence.told = 1;  // nothing is before the first
   sequence.place = Sequence::Place::fresh;
   sequence.last_slice = std::nullopt;
+  return sequence;
 }
 
 void SequenceTable::apply(const StepPlan& plan) {
-  FORGE_CHECK(!last_step_ || *last_step_ < plan.step, "step ", plan.step.value, " after step ",
+  FORGE_CHECK(last_step_ != plan.step, "step ", plan.step.value, " after step ",
               last_step_ ? last_step_->value : 0);
   last_step_ = plan.step;
   leave(plan);

@@ -5,18 +5,29 @@
 namespace forge::executor {
 namespace {
 
-/// The output of `sequence` has grown by a token that its mask had.
-void add_token(SequenceTable::Sequence& sequence, TokenId token) {
+/// The output of `sequence` grows by a token. False if its grammar has no such output.
+bool add_token(SequenceTable::Sequence& sequence, TokenId token) {
   sequence.tokens.push_back(token);
   sequence.said.add(token);
-  if (!sequence.output) return;
+  if (!sequence.output) return true;
   const grammar::Matched read = sequence.output->accept_token(token.value);
   // At a limit nothing may follow: the masks of the next step say so.
-  FORGE_CHECK(read || read.error().kind == grammar::MatchError::Kind::limit, "token ", token.value,
-              " is not of the grammar");
+  return read.has_value() || read.error().kind == grammar::MatchError::Kind::limit;
 }
 
 }  // namespace
+
+tl::expected<void, std::string> StepAnswer::resume(SequenceTable::Sequence& sequence,
+                                                   const PastRun& past) {
+  for (const TokenId token : past.output) {
+    if (add_token(sequence, token)) continue;
+    return tl::unexpected("token " + std::to_string(token.value) +
+                          " of its output is not of its grammar");
+  }
+  sequence.told = past.told;
+  if (!past.output.empty() && drafts_most_ > 0) drafter_.offer(sequence, drafts_most_);
+  return {};
+}
 
 /// Of a slice that samples.
 FinishSignal StepAnswer::signal_of(const StepSlices& step, const StepSlice& slice,
@@ -39,7 +50,10 @@ std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
   if (verdict.own) result.tokens.push_back(*verdict.own);
   answer.token_count = verdict.accepted + (verdict.own ? 1 : 0);
   sequence.valid = slice.known_end() + verdict.accepted;
-  for (const TokenId token : result.tokens_of(answer)) add_token(sequence, token);
+  for (const TokenId token : result.tokens_of(answer)) {
+    // Its mask had it.
+    FORGE_CHECK(add_token(sequence, token), "token ", token.value, " is not of the grammar");
+  }
 
   if (slice.slice.drafts > 0) {
     speculation_.rounds += 1;

@@ -191,11 +191,9 @@ tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
 
 GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GpuExecutor::~GpuExecutor() = default;
-
 const model::WeightsDigest& GpuExecutor::weights_digest(executor::PassModel which) const {
   return state_->running(which).digest();
 }
-
 const SpeculationStatistics& GpuExecutor::speculation() const {
   return state_->answer.speculation();
 }
@@ -204,12 +202,15 @@ const LibraryReport& GpuExecutor::library() const { return state_->library; }
 
 // ---- A step -------------------------------------------------------------------------------------
 
+std::optional<std::string> GpuExecutor::refuses(const Request& request) const {
+  return state_->sequences.refuses(request);
+}
 void GpuExecutor::begin(SeqId seq, const Request& request) {
   state_->sequences.begin(seq, request);
 }
-
-std::optional<std::string> GpuExecutor::refuses(const Request& request) const {
-  return state_->sequences.refuses(request);
+tl::expected<void, std::string> GpuExecutor::resume(SeqId seq, const Request& request,
+                                                    const PastRun& past) {
+  return state_->answer.resume(state_->sequences.begin(seq, request), past);
 }
 
 void GpuExecutor::start(const StepPlan& plan) {

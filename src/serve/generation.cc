@@ -170,6 +170,7 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
                      .spelt = request.spelt,
                      .time_limit = left,
                      .arrival = time_limit.arrival,
+                     .trace_id = request.trace_id,
                      .on_admitted = std::move(on_admitted)},
                     sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the choices before this one

@@ -149,6 +149,13 @@ constexpr std::array kFamilies = {
     MetricFamily{"forge:target_reopens_total", Counter, "",
                  "The target was lost and opened again so many times.",
                  [](From from, Series& to) { to.add(number(from.status.reopens)); }},
+    MetricFamily{
+        "forge:trace_failed", Gauge, "",
+        "It is 1 once the trace takes no more steps: the disk is full, say, or --trace-total "
+        "is reached.",
+        [](From from, Series& to) {
+          to.add(from.status.trace && from.status.trace->failure ? 1 : 0);
+        }},
     MetricFamily{"http_requests_total", Counter, "`handler`, `method`, `status`",
                  "So many requests were answered, by route (none: there is no such path), method "
                  "and class of status (2xx).",

@@ -129,6 +129,7 @@ asio::awaitable<RequestRun::Started> RequestRun::start(ServerState& state,
     });
     if (!taken) co_return tl::unexpected(reply_of(taken.error()));
   }
+  request->trace_id = options.record.trace_id;
   const Generation::TimeLimit time_limit{
       .arrival = options.patience != nullptr ? std::chrono::steady_clock::now() : arrival,
       .longest = state.options.request_timeout};

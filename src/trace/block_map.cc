@@ -32,6 +32,13 @@ tl::expected<void, std::string> BlockMap::apply(const StepPlan& plan) {
   return {};
 }
 
+BlockMap::Applied BlockMap::hold(SeqId seq, std::span<const BlockId> blocks) {
+  for (const BlockId block : blocks) {
+    if (auto done = append(seq, block); !done) return done;
+  }
+  return {};
+}
+
 void BlockMap::drop(SeqId seq) {
   const auto found = tables_.find(seq);
   if (found == tables_.end()) return;

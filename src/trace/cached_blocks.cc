@@ -20,6 +20,17 @@ tl::expected<void, std::string> CachedBlocks::apply(const CacheDelta& delta) {
   return {};
 }
 
+void CachedBlocks::begin(const std::vector<CachedBlock>& cached) {
+  for (const CachedBlock& one : cached) {
+    Node& node = nodes_[one.block];
+    node.parent = one.parent;
+    if (!one.parent) continue;
+    Node& parent = nodes_.at(*one.parent);
+    ++parent.children;
+    node.place = parent.place + 1;
+  }
+}
+
 tl::expected<void, std::string> CachedBlocks::remove(BlockId block) {
   const auto found = nodes_.find(block);
   if (found == nodes_.end()) return contradiction(block, "is removed and is not there");

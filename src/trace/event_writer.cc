@@ -34,7 +34,13 @@ void EventWriter::arguments(Arguments arguments) {
     first = false;
     line_.append(argument.name);
     line_.append(std::string_view("\":"));
-    line_.append(argument.value);
+    if (const auto* const text = std::get_if<std::string_view>(&argument.value)) {
+      line_.append('"');
+      line_.append(*text);
+      line_.append('"');
+    } else {
+      line_.append(std::get<std::uint64_t>(argument.value));
+    }
   }
   line_.append('}');
 }

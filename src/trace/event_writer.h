@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <ostream>
 #include <string_view>
+#include <variant>
 
 #include "forge/trace/text_buffer.h"
 
@@ -18,7 +19,7 @@ class EventWriter {
   };
   struct Argument {
     std::string_view name;
-    std::uint64_t value = 0;
+    std::variant<std::uint64_t, std::string_view> value;  ///< a text needs no escaping, too
   };
   using Arguments = std::initializer_list<Argument>;
 

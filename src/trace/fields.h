@@ -257,8 +257,11 @@ struct Fields<SchedulerConfig> {
 template <>
 struct Fields<SubmitEvent> {
   static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 2;
+  static SubmitEvent usual() { return {}; }
   static constexpr std::tuple kTable{Field{"seq", &SubmitEvent::seq},
-                                     Field{"request", &SubmitEvent::request}};
+                                     Field{"request", &SubmitEvent::request},
+                                     Field{"trace_id", &SubmitEvent::trace_id}};
 };
 template <>
 struct Fields<CancelEvent> {

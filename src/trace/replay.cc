@@ -1,6 +1,7 @@
 #include "forge/trace/replay.h"
 
 #include "forge/core/scheduler.h"
+#include "forge/trace/restore_target.h"
 #include "forge/trace/trace_json.h"
 #include "forge/trace/trace_state.h"
 
@@ -40,13 +41,20 @@ class Replay {
  private:
   using Followed = tl::expected<void, TraceError>;
 
+  Followed check_tokens(const std::string& name, std::span<const TokenId> tokens) const {
+    for (const TokenId token : tokens) {
+      if (token.value < vocabulary_size_) continue;
+      return tl::unexpected(
+          trace_.error_here(name + ": token " + std::to_string(token.value) + " is not in 0.." +
+                            std::to_string(vocabulary_size_ - 1) + ", the target's vocabulary"));
+    }
+    return {};
+  }
+
   Followed follow(const SubmitEvent& event) {
-    for (const TokenId token : event.request.prompt) {
-      if (executor_ != nullptr && token.value >= vocabulary_size_) {
-        return tl::unexpected(trace_.error_here(
-            "submit.request.prompt: token " + std::to_string(token.value) + " is not in 0.." +
-            std::to_string(vocabulary_size_ - 1) + ", the target's vocabulary"));
-      }
+    if (executor_ != nullptr) {
+      auto known = check_tokens("submit.request.prompt", event.request.prompt);
+      if (!known) return known;
     }
     const std::string expected = std::to_string(event.seq.value);
     if (executor_ != nullptr) {
@@ -82,6 +90,35 @@ class Replay {
 
   Followed follow(const ClearPrefixCacheEvent&) {
     scheduler_.clear_prefix_cache();
+    return {};
+  }
+
+  /// Where the trace begins with it, the run goes on from it; within a trace it has to be the
+  /// state.
+  Followed follow(const SnapshotEvent& event) {
+    if (report_.steps > 0) {
+      if (auto difference = first_difference(event.scheduler, scheduler_.snapshot())) {
+        differ(*std::move(difference));
+      } else if (event.link != run_.value()) {
+        differ({"link", digest_text(event.link), digest_text(run_.value())});
+      }
+      return {};
+    }
+    auto restored = Scheduler::restore(trace_.header().scheduler, event.scheduler);
+    if (!restored) return tl::unexpected(trace_.error_here("snapshot: " + restored.error()));
+    scheduler_ = *std::move(restored);
+    run_ = RunDigest(event.link);
+    next_step_ = event.scheduler.next_step;
+    if (executor_ == nullptr) return {};
+    for (const OpenRequest& open : event.requests) {
+      if (auto known = check_tokens("requests", open.submit.request.prompt); !known) return known;
+      if (auto known = check_tokens("requests", open.output); !known) return known;
+    }
+    for (const CachedBlock& cached : event.scheduler.cache.cached) {
+      if (auto known = check_tokens("snapshot.cache.cached", cached.tokens); !known) return known;
+    }
+    const auto done = restore_target(*executor_, scheduler_.config(), event);
+    if (!done) return tl::unexpected(trace_.error_here("snapshot: " + done.error()));
     return {};
   }
 

@@ -26,10 +26,31 @@ class Story {
   std::vector<StoryPart> parts_;
 };
 
-std::string submitted_words(const SubmitEvent& e) {
-  return "submitted before it: " + std::to_string(e.request.prompt.size()) + '+' +
-         std::to_string(e.request.max_new_tokens) + " tokens, " +
-         std::string(name_of(e.request.priority));
+std::string size_words(const Request& request) {
+  return std::to_string(request.prompt.size()) + '+' + std::to_string(request.max_new_tokens) +
+         " tokens, " + std::string(name_of(request.priority));
+}
+
+/// How the sequence comes into the trace; nothing if it does not by this event.
+std::optional<std::string> arrival_words(const TraceEvent& event, SeqId seq) {
+  if (const auto* const submit = std::get_if<SubmitEvent>(&event)) {
+    if (submit->seq != seq) return std::nullopt;
+    return "submitted before it: " + size_words(submit->request);
+  }
+  const auto* const snapshot = std::get_if<SnapshotEvent>(&event);
+  if (snapshot == nullptr) return std::nullopt;
+  for (const OpenRequest& open : snapshot->requests) {
+    if (open.submit.seq != seq) continue;
+    return "there when the trace begins, submitted before step " +
+           std::to_string(open.before.value) + ": " + size_words(open.submit.request);
+  }
+  return std::nullopt;
+}
+
+/// The first step that is still to come after the event.
+StepId step_after(const TraceEvent& event, const TraceState& before) {
+  const auto* const snapshot = std::get_if<SnapshotEvent>(&event);
+  return snapshot == nullptr ? before.next_step() : snapshot->scheduler.next_step;
 }
 
 /// Nothing if it only runs in this step.
@@ -72,11 +93,9 @@ tl::expected<std::optional<std::vector<StoryPart>>, TraceError> story_of(TraceRe
     if (!*event) return std::move(story).parts();
     const auto* const step = std::get_if<StepEvent>(&**event);
     if (step == nullptr) {
-      const auto* const submit = std::get_if<SubmitEvent>(&**event);
-      if (submit != nullptr && submit->seq == seq) {
-        is_known = true;
-        story.add(state.next_step(), submitted_words(*submit));
-      }
+      const auto arrival = is_known ? std::nullopt : arrival_words(**event, seq);
+      if (arrival) story.add(step_after(**event, state), *arrival);
+      is_known = is_known || arrival.has_value();
       if (const auto applied = state.apply(**event); !applied) {
         return tl::unexpected(trace.error_here(applied.error()));
       }

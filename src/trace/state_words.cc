@@ -19,6 +19,7 @@ struct AskedWord {
   }
   std::string operator()(const ClearPrefixCacheEvent&) const { return "clear cache"; }
   std::string operator()(const StepEvent&) const { return "step"; }
+  std::string operator()(const SnapshotEvent&) const { return "snapshot"; }
 };
 
 }  // namespace

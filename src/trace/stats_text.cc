@@ -60,9 +60,13 @@ void print(const TraceStats& s, std::ostream& out) {
       << ": " << Percent{s.bytes.submissions, s.bytes.total} << " submissions, "
       << Percent{s.bytes.steps, s.bytes.total} << " steps (digests of logits "
       << Percent{s.bytes.logits_digests, s.bytes.total} << ", links "
-      << Percent{s.bytes.links, s.bytes.total} << ")\n              " << std::setprecision(1)
-      << ratio(s.bytes.total, s.generated_tokens) << " per generated token, "
-      << ratio(s.bytes.steps, s.generated_tokens) << " of them for steps\n";
+      << Percent{s.bytes.links, s.bytes.total} << ")";
+  if (s.bytes.snapshots > 0) {
+    out << ", " << Percent{s.bytes.snapshots, s.bytes.total} << " snapshots";
+  }
+  out << "\n              " << std::setprecision(1) << ratio(s.bytes.total, s.generated_tokens)
+      << " per generated token, " << ratio(s.bytes.steps, s.generated_tokens)
+      << " of them for steps\n";
 }
 
 nlohmann::ordered_json to_json(const TraceStats& s) {
@@ -103,6 +107,7 @@ nlohmann::ordered_json to_json(const TraceStats& s) {
             {"steps", s.bytes.steps},
             {"logits_digests", s.bytes.logits_digests},
             {"links", s.bytes.links},
+            {"snapshots", s.bytes.snapshots},
             {"per_generated_token", ratio(s.bytes.total, s.generated_tokens)}}}};
 }
 

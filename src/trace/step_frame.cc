@@ -115,10 +115,10 @@ class Frame {
     const StepPlan& plan = moment_.step.plan;
     std::uint64_t tokens = 0;
     for (const Slice& slice : plan.slices) tokens += slice.count;
-    const std::string place = "  step " + std::to_string(plan.step.value) + " of 0.." +
-                              std::to_string(options_.steps - 1) + "  line " +
-                              std::to_string(moment_.line) + "  link " +
-                              digest_text(moment_.step.link);
+    const std::string place =
+        "  step " + std::to_string(plan.step.value) + " of " + std::to_string(options_.first_step) +
+        ".." + std::to_string(options_.last_step) + "  line " + std::to_string(moment_.line) +
+        "  link " + digest_text(moment_.step.link);
     // Of a long name the end is what tells files apart.
     const std::size_t room = std::max<std::size_t>(options_.width, place.size()) - place.size();
     const std::string& title = options_.title;

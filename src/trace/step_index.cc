@@ -10,6 +10,7 @@ namespace forge::trace {
 namespace {
 
 constexpr std::string_view kStepStart = "{\"step\":";
+constexpr std::string_view kSnapshotStart = "{\"snapshot\":";
 /// So many lines are looked at in one place before another one is tried.
 constexpr std::uint64_t kLinesALook = 8;
 /// Every so many guesses in a row, one is the middle.
@@ -31,6 +32,7 @@ tl::expected<StepIndex, TraceError> StepIndex::open(std::istream& in) {
   StepIndex index(in);
   index.header_ = reader->header();
   index.header_end_ = reader->place().byte;
+  if (auto read = index.read_snapshot(); !read) return tl::unexpected(read.error());
   if (auto found = index.find_last(); !found) return tl::unexpected(found.error());
   if (auto found = index.find_first(); !found) return tl::unexpected(found.error());
   return index;
@@ -63,7 +65,7 @@ tl::expected<void, TraceError> StepIndex::find_last() {
     }
     if (last) {
       known_[last->step.value] = last->line;
-      steps_ = last->step.value + 1;
+      end_ = last->step.value + 1;
       return {};
     }
     to = from;
@@ -74,14 +76,14 @@ tl::expected<void, TraceError> StepIndex::find_last() {
 /// Requests are often submitted all at once before the first step; who knows where that ends never
 /// looks there again. If they come later, what is found is just some early step.
 tl::expected<void, TraceError> StepIndex::find_first() {
-  if (steps_ == 0) return {};
+  if (known_.empty()) return {};
   std::uint64_t from = header_end_;
   std::uint64_t to = known_.begin()->second.begin;
   while (from < to) {
     const std::uint64_t middle = from + (to - from) / 2;
     const Search found = first_step_in(middle, to, kLinesALook);
     if (!found) return tl::unexpected(found.error());
-    if (*found && (*found)->step.value < steps_) {
+    if (*found && (*found)->step.value < end_) {
       known_[(*found)->step.value] = (*found)->line;
       to = (*found)->line.begin;
     } else {
@@ -98,7 +100,7 @@ tl::expected<StepIndex::Line, TraceError> StepIndex::find(StepId step) {
     if (after->first == step.value) return after->second;
     const bool has_before = after != known_.begin();
     const std::uint64_t from = has_before ? std::prev(after)->second.end : header_end_;
-    const std::uint64_t first = has_before ? std::prev(after)->first + 1 : 0;
+    const std::uint64_t first = has_before ? std::prev(after)->first + 1 : first_;
     const std::uint64_t to = after->second.begin;
     if (to < from) {
       return error_at(to, "step " + std::to_string(after->first) + " stands before step " +
@@ -145,6 +147,17 @@ StepIndex::Search StepIndex::probe(std::uint64_t from, std::uint64_t to, std::ui
   return found;
 }
 
+/// If the trace begins with one, its steps begin there.
+tl::expected<void, TraceError> StepIndex::read_snapshot() {
+  if (!file_->starts_with(header_end_, kSnapshotStart)) return {};
+  const auto line = read_event(header_end_);
+  if (!line) return tl::unexpected(line.error());
+  if (const auto* snapshot = std::get_if<SnapshotEvent>(&line->event)) {
+    first_ = end_ = snapshot->scheduler.next_step.value;
+  }
+  return {};
+}
+
 StepIndex::Search StepIndex::first_step_in(std::uint64_t from, std::uint64_t to,
                                            std::uint64_t lines) {
   std::uint64_t begin = file_->line_start(from);
@@ -159,16 +172,22 @@ StepIndex::Search StepIndex::first_step_in(std::uint64_t from, std::uint64_t to,
   return std::nullopt;
 }
 
-tl::expected<StepIndex::Found, TraceError> StepIndex::read_step(std::uint64_t begin) {
+tl::expected<StepIndex::EventLine, TraceError> StepIndex::read_event(std::uint64_t begin) {
   const auto text = file_->line(begin);
   if (!text) return error_at(text.error().byte, text.error().message);
   const auto json = detail::parse_line(*text, {0, begin});
   if (!json) return error_at(json.error().byte, json.error().message);
-  const auto event = event_from_json(*json);
+  auto event = event_from_json(*json);
   if (!event) return error_at(begin, event.error());
-  const auto* step = std::get_if<StepEvent>(&*event);
+  return EventLine{*std::move(event), begin + text->size() + 1};
+}
+
+tl::expected<StepIndex::Found, TraceError> StepIndex::read_step(std::uint64_t begin) {
+  const auto line = read_event(begin);
+  if (!line) return tl::unexpected(line.error());
+  const auto* step = std::get_if<StepEvent>(&line->event);
   if (step == nullptr) return error_at(begin, "not a step");
-  return Found{step->plan.step, {begin, begin + text->size() + 1, step->link}};
+  return Found{step->plan.step, {begin, line->end, step->link}};
 }
 
 }  // namespace forge::trace

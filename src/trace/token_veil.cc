@@ -16,7 +16,7 @@ TokenVeil TokenVeil::random() {
 Request TokenVeil::submit(SeqId seq, const Request& request) {
   Request veiled = request;
   Prefix prefix = hash(0, request.cache_salt.value);
-  if (request.cache_salt != CacheSalt{}) veiled.cache_salt = CacheSalt{prefix};
+  veiled.cache_salt = cover(request.cache_salt);
   for (TokenId& token : veiled.prompt) token = cover(prefix, token);
   veiled.sampling.logit_bias.clear();
   veiled.sampling.grammar.reset();
@@ -40,6 +40,27 @@ const StepResult& TokenVeil::step(const StepPlan& plan, const StepResult& result
     }
   }
   return result_;
+}
+
+SchedulerSnapshot TokenVeil::snapshot(const SchedulerSnapshot& scheduler) const {
+  SchedulerSnapshot veiled = scheduler;
+  for (SequenceSnapshot& sequence : veiled.sequences) {
+    sequence.cache_salt = cover(sequence.cache_salt);
+    sequence.tokens.clear();
+  }
+  std::map<BlockId, Prefix> ends;  // of cached blocks
+  for (CachedBlock& cached : veiled.cache.cached) {
+    Prefix prefix = cached.parent ? ends.at(*cached.parent) : hash(0, cached.salt.value);
+    for (TokenId& token : cached.tokens) token = cover(prefix, token);
+    ends[cached.block] = prefix;
+    cached.salt = cover(cached.salt);
+  }
+  return veiled;
+}
+
+/// That of all who ask for none stays.
+CacheSalt TokenVeil::cover(CacheSalt salt) const {
+  return salt == CacheSalt{} ? salt : CacheSalt{hash(0, salt.value)};
 }
 
 std::uint64_t TokenVeil::hash(std::uint64_t before, std::uint64_t word) const {

@@ -22,6 +22,7 @@ class Bisector {
       : left_in_(left_in), right_in_(right_in), left_(std::move(left)), right_(std::move(right)) {}
 
   Outcome<Bisection> run() {
+    if (left_.first() != right_.first()) return compare_from(left_.first());  // they begin apart
     const auto step = first_different();
     if (!step) return tl::unexpected(step.error());
     return compare_from(*step);
@@ -38,8 +39,8 @@ class Bisector {
 
   /// The first step whose links differ; the number of steps that both have if there is none.
   Outcome<std::uint64_t> first_different() {
-    std::uint64_t equal = 0;  // steps below are equal
-    std::uint64_t end = std::min(left_.steps(), right_.steps());
+    std::uint64_t equal = left_.first();  // steps below are equal
+    std::uint64_t end = std::min(left_.end(), right_.end());
     // Mostly one run is as long as the other, and whether they part at all is in the last link.
     for (std::uint64_t probe = end - 1; equal < end; probe = equal + (end - equal) / 2) {
       const auto differ = differ_at(probe);
@@ -50,7 +51,7 @@ class Bisector {
   }
 
   Outcome<Bisection> compare_from(std::uint64_t step) {
-    const auto before = step == 0 ? std::nullopt : std::optional(StepId{step - 1});
+    const auto before = step == left_.first() ? std::nullopt : std::optional(StepId{step - 1});
     const auto left_byte = of_side(true, left_.end_of(before));
     if (!left_byte) return tl::unexpected(left_byte.error());
     const auto right_byte = of_side(false, right_.end_of(before));

@@ -6,6 +6,7 @@
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
+#include "snapshot_fields.h"
 
 namespace forge::trace {
 namespace {
@@ -55,8 +56,8 @@ Result compare_values(const std::string& path, const T& left, const T& right) {
 }
 
 std::string kind_of(const TraceEvent& event) {
-  static constexpr const char* kKinds[] = {"submit", "cancel", "release_session",
-                                           "clear_prefix_cache", "step"};
+  static constexpr const char* kKinds[] = {
+      "submit", "cancel", "release_session", "clear_prefix_cache", "step", "snapshot"};
   return kKinds[event.index()];
 }
 
@@ -64,6 +65,13 @@ Result compare_steps(const StepEvent& left, const StepEvent& right) {
   if (Result plan = compare_values("step", left.plan, right.plan)) return plan;
   if (Result result = compare_values("result", left.result, right.result)) return result;
   if (Result cache = compare_values("cache", left.cache, right.cache)) return cache;
+  if (left.link == right.link) return std::nullopt;
+  return Difference{"link", digest_text(left.link), digest_text(right.link)};
+}
+
+Result compare_snapshots(const SnapshotEvent& left, const SnapshotEvent& right) {
+  if (Result state = first_difference(left.scheduler, right.scheduler)) return state;
+  if (Result result = compare_values("requests", left.requests, right.requests)) return result;
   if (left.link == right.link) return std::nullopt;
   return Difference{"link", digest_text(left.link), digest_text(right.link)};
 }
@@ -79,13 +87,14 @@ class Comparison {
   tl::expected<TraceComparison, ComparisonError> run() {
     outcome_.header = first_difference(left_.header(), right_.header());
     while (true) {
-      const TracePlace left_place = left_.place();
-      const TracePlace right_place = right_.place();
-      auto a = left_.next();
+      TracePlace left_place;
+      auto a = next_event(left_, left_place);
       if (!a) return tl::unexpected(ComparisonError{true, a.error()});
-      auto b = right_.next();
+      TracePlace right_place;
+      auto b = next_event(right_, right_place);
       if (!b) return tl::unexpected(ComparisonError{false, b.error()});
       if (!*a && !*b) return outcome_;
+      is_first_ = false;
       if (Result difference = compare_events(*a, *b)) {
         outcome_.event = {next_step_, left_place, right_place, *std::move(difference)};
         return outcome_;
@@ -98,6 +107,18 @@ class Comparison {
   }
 
  private:
+  /// Where a recording went on in a new file nothing happened, unless the trace begins there.
+  tl::expected<std::optional<TraceEvent>, TraceError> next_event(TraceReader& trace,
+                                                                 TracePlace& place) const {
+    while (true) {
+      place = trace.place();
+      auto event = trace.next();
+      const bool goes_on =
+          !is_first_ && event && *event && std::holds_alternative<SnapshotEvent>(**event);
+      if (!goes_on) return event;
+    }
+  }
+
   /// Where only one of the traces says what was cached, that is no difference.
   Result compare_events(std::optional<TraceEvent>& a, std::optional<TraceEvent>& b) const {
     const bool both_say =
@@ -114,6 +135,7 @@ class Comparison {
   TraceReader& right_;
   StepId next_step_;
   TraceComparison outcome_;
+  bool is_first_ = true;
 };
 
 }  // namespace
@@ -132,6 +154,10 @@ Result first_difference(const StepResult& left, const StepResult& right) {
 
 Result first_difference(const CacheDelta& left, const CacheDelta& right) {
   return compare_values("", left, right);
+}
+
+Result first_difference(const SchedulerSnapshot& left, const SchedulerSnapshot& right) {
+  return compare_values("snapshot", left, right);
 }
 
 Result first_difference(const TraceHeader& left, const TraceHeader& right) {
@@ -154,6 +180,8 @@ Result first_difference(const TraceEvent& left, const TraceEvent& right) {
         using Event = std::remove_cvref_t<decltype(event)>;
         if constexpr (std::is_same_v<Event, StepEvent>) {
           return compare_steps(event, std::get<StepEvent>(right));
+        } else if constexpr (std::is_same_v<Event, SnapshotEvent>) {
+          return compare_snapshots(event, std::get<SnapshotEvent>(right));
         } else {
           return compare_values(kind_of(left), event, std::get<Event>(right));
         }

@@ -29,12 +29,15 @@ class Export {
       if (!event) return tl::unexpected(event.error());
       if (!*event) break;
       const auto* step = std::get_if<StepEvent>(&**event);
+      const bool begins = !state_.has_begun();
       if (step != nullptr) leave(step->plan);
       if (const auto done = state_.apply(**event); !done) {
         return tl::unexpected(trace_.error_here(done.error()));
       }
       if (step != nullptr) show(*step);
       if (const auto* submit = std::get_if<SubmitEvent>(&**event)) show(*submit);
+      const auto* snapshot = std::get_if<SnapshotEvent>(&**event);
+      if (snapshot != nullptr && begins) show(*snapshot);
     }
     for (const auto& [seq, sequence] : state_.sequences()) {
       out_.end(track(seq), name_of(sequence.place), kStepUs * state_.next_step().value);
@@ -45,16 +48,34 @@ class Export {
  private:
   static detail::EventWriter::Track track(SeqId seq) { return {kSequences, seq.value}; }
 
-  void show(const SubmitEvent& event) {
+  void show(const SubmitEvent& event) { show(event, Place::waiting); }
+
+  /// Who is there already when the trace begins.
+  void show(const SnapshotEvent& event) {
+    for (const OpenRequest& open : event.requests) {
+      show(open.submit, state_.find(open.submit.seq)->place);
+    }
+  }
+
+  void show(const SubmitEvent& event, Place place) {
     std::string name = "seq " + std::to_string(event.seq.value);
     if (event.request.priority != Priority::normal) {
       name += " (" + std::string(name_of(event.request.priority)) + ')';
     }
     out_.name_thread(track(event.seq), name);
-    shown_[event.seq] = Place::waiting;
-    out_.begin(track(event.seq), name_of(Place::waiting), kStepUs * state_.next_step().value,
-               {{"prompt_tokens", event.request.prompt.size()},
-                {"max_new_tokens", event.request.max_new_tokens}});
+    shown_[event.seq] = place;
+    const std::uint64_t ts = kStepUs * state_.next_step().value;
+    const std::uint64_t prompt_tokens = event.request.prompt.size();
+    const std::uint64_t max_new_tokens = event.request.max_new_tokens;
+    if (event.trace_id.empty()) {
+      out_.begin(track(event.seq), name_of(place), ts,
+                 {{"prompt_tokens", prompt_tokens}, {"max_new_tokens", max_new_tokens}});
+    } else {
+      out_.begin(track(event.seq), name_of(place), ts,
+                 {{"prompt_tokens", prompt_tokens},
+                  {"max_new_tokens", max_new_tokens},
+                  {"trace_id", std::string_view(event.trace_id)}});
+    }
   }
 
   /// Before the state follows the plan: who goes elsewhere ends what it is in.

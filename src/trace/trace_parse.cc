@@ -1,6 +1,7 @@
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_parse.h"
+#include "snapshot_fields.h"
 
 namespace forge::trace {
 namespace {
@@ -51,19 +52,73 @@ Parsed check_ranges(const StepResult& result) {
   return {};
 }
 
+Parsed parse_link(const Json& line, std::uint64_t& out) {
+  const auto link = line.find("link");
+  if (link == line.end()) return fault("field 'link' is missing");
+  return parse_digest(*link, out);
+}
+
 tl::expected<TraceEvent, Fault> parse_step(const Json& line) {
   StepEvent event;
   Parsed parsed = parse_member(line, "step", event.plan);
   if (parsed) parsed = parse_member(line, "result", event.result);
   if (parsed && line.contains("cache")) parsed = parse_member(line, "cache", event.cache);
-  if (parsed) {
-    const auto link = line.find("link");
-    parsed = link == line.end() ? Parsed(fault("field 'link' is missing"))
-                                : parse_digest(*link, event.link);
-  }
+  if (parsed) parsed = parse_link(line, event.link);
   if (parsed) parsed = check_ranges(event.plan);
   if (parsed) parsed = check_ranges(event.result);
   if (!parsed) return tl::unexpected(parsed.error());
+  return event;
+}
+
+bool is_trace_id(const std::string& text) {
+  return text.empty() ||
+         (text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos);
+}
+
+/// What the request and its output say twice, they say alike; the tokens of the sequence are
+/// theirs.
+Parsed complete(SequenceSnapshot& sequence, const OpenRequest& open) {
+  const SequenceView& view = sequence.view;
+  const Request& request = open.submit.request;
+  if (auto valid = validate_fields(request); !valid) {
+    return fault("request: " + to_string(valid.error()));
+  }
+  if (!is_trace_id(open.submit.trace_id)) return fault("trace_id: not 32 hexadecimal digits");
+  const bool is_alike =
+      open.submit.seq == view.seq && request.prompt.size() == view.prompt_tokens &&
+      open.output.size() == view.output_tokens && request.max_new_tokens == view.max_new_tokens &&
+      request.priority == view.priority && request.client == sequence.client &&
+      request.user == sequence.user && request.weight == sequence.weight &&
+      request.cache_salt == sequence.cache_salt;
+  if (!is_alike) {
+    return fault("sequence " + std::to_string(view.seq.value) +
+                 " of the snapshot is another one than this request");
+  }
+  if (open.told == 0 || open.told > request.prompt.size()) {
+    return fault("told: " + std::to_string(open.told) + " is not in 1.." +
+                 std::to_string(request.prompt.size()) + ", the tokens of the prompt");
+  }
+  if (!sequence.uses_prefix_cache) return {};
+  sequence.tokens = request.prompt;
+  sequence.tokens.insert(sequence.tokens.end(), open.output.begin(), open.output.end());
+  return {};
+}
+
+tl::expected<TraceEvent, Fault> parse_snapshot(const Json& line) {
+  SnapshotEvent event;
+  Parsed parsed = parse_member(line, "snapshot", event.scheduler);
+  if (parsed && line.contains("requests")) parsed = parse_member(line, "requests", event.requests);
+  if (parsed) parsed = parse_link(line, event.link);
+  if (!parsed) return tl::unexpected(parsed.error());
+  std::vector<SequenceSnapshot>& sequences = event.scheduler.sequences;
+  if (sequences.size() != event.requests.size()) {
+    return fault("requests: " + std::to_string(event.requests.size()) + " for " +
+                 std::to_string(sequences.size()) + " sequences of the snapshot");
+  }
+  for (std::size_t i = 0; i < sequences.size() && parsed; ++i) {
+    parsed = complete(sequences[i], event.requests[i]);
+    if (!parsed) return tl::unexpected(std::move(parsed.error()).at(i).within("requests"));
+  }
   return event;
 }
 
@@ -79,8 +134,13 @@ tl::expected<TraceEvent, Fault> parse_as(const Json& line, std::string_view key)
 tl::expected<TraceEvent, Fault> parse_submit(const Json& line) {
   auto event = parse_as<SubmitEvent>(line, "submit");
   if (!event) return event;
-  if (auto valid = validate_fields(std::get<SubmitEvent>(*event).request); !valid) {
+  const SubmitEvent& submit = std::get<SubmitEvent>(*event);
+  if (auto valid = validate_fields(submit.request); !valid) {
     return fault("submit.request: " + to_string(valid.error()));
+  }
+  if (!is_trace_id(submit.trace_id)) {
+    return fault("submit.trace_id: " + shown(line["submit"]["trace_id"]) +
+                 " is not a text of 32 lower-case hexadecimal digits");
   }
   return event;
 }
@@ -99,12 +159,17 @@ tl::expected<TraceEvent, Fault> parse_event(const Json& line) {
       return event;
     }
   }
+  const bool is_snapshot = line.is_object() && line.contains("snapshot");
+  if (is_snapshot && line.size() == (line.contains("requests") ? 3 : 2)) {
+    return parse_snapshot(line);
+  }
   const std::size_t parts = line.is_object() && line.contains("cache") ? 4 : 3;
   if (line.is_object() && line.size() == parts && line.contains("step")) return parse_step(line);
   return fault(
       shown(line) +
       " is not an event: {\"submit\"}, {\"cancel\"}, {\"release_session\"}, "
-      "{\"clear_prefix_cache\"} or {\"step\",\"result\",\"link\"}, with \"cache\" or without");
+      "{\"clear_prefix_cache\"}, {\"snapshot\",\"link\"}, with \"requests\" or without, or "
+      "{\"step\",\"result\",\"link\"}, with \"cache\" or without");
 }
 
 Parsed check_config(const SchedulerConfig& config) {

@@ -18,9 +18,15 @@ std::string to_string(const LinkMismatch& mismatch) {
 }
 
 std::optional<LinkMismatch> LinkCheck::add(const StepEvent& step) {
+  has_begun_ = true;
   const std::uint64_t computed = run_.add(step.plan, step.result);
   if (computed == step.link) return std::nullopt;
   return LinkMismatch{step.plan.step, step.link, computed};
+}
+
+void LinkCheck::begin(const SnapshotEvent& snapshot) {
+  if (!has_begun_) run_ = RunDigest(snapshot.link);
+  has_begun_ = true;
 }
 
 TraceError TraceReader::error_here(std::string message) const {
@@ -57,14 +63,44 @@ TraceReader TraceReader::resume(std::istream& in, TraceHeader header, const Trac
 
 tl::expected<std::optional<TraceEvent>, TraceError> TraceReader::next() {
   if (failed_) return std::nullopt;
-  auto line = next_line();
-  failed_ = !line;
-  if (!line) return tl::unexpected(line.error());
-  if (!*line) return std::nullopt;
-  auto event = event_from_json(**line);
+  auto event = next_event();
   failed_ = !event;
+  return event;
+}
+
+tl::expected<std::optional<TraceEvent>, TraceError> TraceReader::next_event() {
+  auto line = next_line();
+  if (!line) return tl::unexpected(line.error());
+  if (*line && (*line)->is_object() && (*line)->contains("forge_trace")) {
+    const auto header = header_from_json(**line);
+    if (!header) return tl::unexpected(error_here(header.error()));
+    if (*header != header_) {
+      return tl::unexpected(error_here("the header of another run: one file has one run"));
+    }
+    is_after_header_ = goes_on_ = true;
+    line = next_line();
+    if (!line) return tl::unexpected(line.error());
+  }
+  if (!*line) return std::nullopt;
+  auto event = to_event(**line);
   if (!event) return tl::unexpected(error_here(event.error()));
   return *std::move(event);
+}
+
+/// A snapshot stands after a header, and nowhere else.
+tl::expected<TraceEvent, std::string> TraceReader::to_event(const nlohmann::json& line) {
+  auto event = event_from_json(line);
+  if (!event) return event;
+  const bool is_snapshot = std::holds_alternative<SnapshotEvent>(*event);
+  if (is_snapshot && !is_after_header_) {
+    return tl::unexpected(std::string("a snapshot stands after a header, and nowhere else"));
+  }
+  if (goes_on_ && !is_snapshot) {
+    return tl::unexpected(
+        std::string("after a header within a trace comes a snapshot: another run begins here"));
+  }
+  is_after_header_ = goes_on_ = false;
+  return event;
 }
 
 tl::expected<bool, TraceError> TraceReader::read_text() {

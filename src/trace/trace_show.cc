@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "forge/trace/block_map.h"
+#include "forge/trace/trace_state.h"
 #include "plan_words.h"
 
 namespace forge::trace {
@@ -93,24 +93,23 @@ class Table {
 
 tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange& range,
                                              std::ostream& out) {
-  const SchedulerConfig& config = trace.header().scheduler;
-  BlockMap map(config.cache.num_blocks, config.cache.block_size);
-  Table table(out, map.num_blocks());
+  TraceState state(trace.header().scheduler);
+  Table table(out, state.blocks().num_blocks());
   std::uint64_t shown = 0;
   while (true) {
     const auto event = trace.next();
     if (!event) return tl::unexpected(event.error());
     if (!*event) return shown;
     const auto* step = std::get_if<StepEvent>(&**event);
-    if (step == nullptr) continue;
-    if (step->plan.step.value > range.to) return shown;
-    if (const auto applied = map.apply(step->plan); !applied) {
-      return tl::unexpected(trace.error_here("step " + std::to_string(step->plan.step.value) +
-                                             ": " + applied.error()));
+    if (step != nullptr && step->plan.step.value > range.to) return shown;
+    if (const auto applied = state.apply(**event); !applied) {
+      const std::string where =
+          step == nullptr ? "" : "step " + std::to_string(step->plan.step.value) + ": ";
+      return tl::unexpected(trace.error_here(where + applied.error()));
     }
-    if (step->plan.step.value < range.from) continue;
+    if (step == nullptr || step->plan.step.value < range.from) continue;
     if (shown++ == 0) table.header();
-    table.step(step->plan, map);
+    table.step(step->plan, state.blocks());
   }
 }
 

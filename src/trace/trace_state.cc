@@ -26,7 +26,9 @@ AdmissionKey key_of(const TracedSequence& sequence, const SchedulerConfig& confi
 }  // namespace
 
 tl::expected<void, std::string> TraceState::apply(const TraceEvent& event) {
-  return std::visit([&](const auto& e) { return follow(e); }, event);
+  Applied done = std::visit([&](const auto& e) { return follow(e); }, event);
+  has_begun_ = true;
+  return done;
 }
 
 TracedSequence* TraceState::lookup(SeqId seq) {
@@ -141,6 +143,7 @@ TraceState::Applied TraceState::apply(const StepEvent& event, const BeforeTurn& 
   if (done) done = follow_result(event.plan, event.result);
   if (done) done = cached_.apply(event.cache);
   if (done) ++next_step_.value;
+  has_begun_ = true;
   return done;
 }
 

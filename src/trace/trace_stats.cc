@@ -67,6 +67,15 @@ class Gatherer {
     stats_.prompt_tokens += event.request.prompt.size();
     stats_.bytes.submissions += bytes;
   }
+  /// Those who were there already, if the trace begins with it.
+  void before(const SnapshotEvent& event, std::uint64_t bytes) {
+    stats_.bytes.snapshots += bytes;
+    if (state_.has_begun()) return;
+    stats_.requests += event.requests.size();
+    for (const OpenRequest& open : event.requests) {
+      stats_.prompt_tokens += open.submit.request.prompt.size();
+    }
+  }
   void before(const CancelEvent&, std::uint64_t) {}
   void before(const ReleaseSessionEvent&, std::uint64_t) {}
   void before(const ClearPrefixCacheEvent&, std::uint64_t) {}

@@ -23,7 +23,7 @@ tl::expected<TraceTimeline, TraceError> TraceTimeline::open(std::istream& in) {
 tl::expected<bool, TraceError> TraceTimeline::seek(StepId step) {
   if (moment_ && moment_->step.plan.step == step) return true;
   if (step < state_.next_step()) return_to_checkpoint(step);
-  while (state_.next_step() <= step) {
+  while (!moment_ || state_.next_step() <= step) {
     auto read = read_step();
     if (!read || !*read) return read;
   }
@@ -52,7 +52,7 @@ tl::expected<bool, TraceError> TraceTimeline::read_step() {
       keep_checkpoint();
       return true;
     }
-    asked.push_back(std::move(**event));
+    if (!std::holds_alternative<SnapshotEvent>(**event)) asked.push_back(std::move(**event));
   }
 }
 

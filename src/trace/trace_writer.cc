@@ -3,6 +3,7 @@
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
+#include "snapshot_fields.h"
 
 namespace forge::trace {
 namespace {
@@ -23,12 +24,10 @@ void append_header(TextBuffer& out, const TraceHeader& header) {
   out.append('}');
 }
 
-void append_submit(TextBuffer& out, SeqId seq, const Request& request) {
-  out.append(std::string_view("{\"submit\":{\"seq\":"));
-  append_json(out, seq);
-  out.append(std::string_view(",\"request\":"));
-  append_json(out, request);
-  out.append(std::string_view("}}"));
+void append_submit(TextBuffer& out, const SubmitEvent& event) {
+  out.append(std::string_view("{\"submit\":"));
+  append_json(out, event);
+  out.append('}');
 }
 
 void append_cancel(TextBuffer& out, const CancelEvent& event) {
@@ -62,20 +61,34 @@ void append_step(TextBuffer& out, const StepPlan& plan, const StepResult& result
   out.append('}');
 }
 
+void append_snapshot(TextBuffer& out, const SnapshotEvent& event) {
+  out.append(std::string_view("{\"snapshot\":"));
+  append_json(out, event.scheduler);
+  if (!event.requests.empty()) {
+    out.append(std::string_view(",\"requests\":"));
+    append_json(out, event.requests);
+  }
+  out.append(std::string_view(",\"link\":"));
+  detail::append_json_digest(out, event.link);
+  out.append('}');
+}
+
 struct AppendEvent {
   TextBuffer& out;
-  void operator()(const SubmitEvent& e) const { append_submit(out, e.seq, e.request); }
+  void operator()(const SubmitEvent& e) const { append_submit(out, e); }
   void operator()(const CancelEvent& e) const { append_cancel(out, e); }
   void operator()(const ReleaseSessionEvent& e) const { append_release_session(out, e); }
   void operator()(const ClearPrefixCacheEvent&) const { append_clear_prefix_cache(out); }
   void operator()(const StepEvent& e) const { append_step(out, e.plan, e.result, e.cache, e.link); }
+  void operator()(const SnapshotEvent& e) const { append_snapshot(out, e); }
 };
 
 }  // namespace
 
-TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header) : out_(out) {
+TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header) : out_(out), header_(header) {
   if (header.tokens == TraceTokens::veiled) veil_ = TokenVeil::random();
-  append_header(line_, header);
+  if (out_.has_next()) open_.emplace();
+  append_header(line_, header_);
   end_line();
 }
 
@@ -87,8 +100,11 @@ TraceWriter::TraceWriter(std::unique_ptr<TraceOutput> owned, const TraceHeader& 
   owned_ = std::move(owned);
 }
 
-void TraceWriter::submit(SeqId seq, const Request& request) {
-  append_submit(line_, seq, veil_ ? veil_->submit(seq, request) : request);
+void TraceWriter::submit(SeqId seq, const Request& request, std::string_view trace_id) {
+  const SubmitEvent event{seq, veil_ ? veil_->submit(seq, request) : request,
+                          std::string(trace_id)};
+  if (open_) open_->submit(event, StepId{steps_});
+  append_submit(line_, event);
   end_line();
 }
 
@@ -110,7 +126,18 @@ void TraceWriter::clear_prefix_cache() {
 void TraceWriter::step(const StepPlan& plan, const StepResult& result, const CacheDelta& cache) {
   const StepResult& told = veil_ ? veil_->step(plan, result) : result;
   append_step(line_, plan, told, cache, run_.add(plan, told));
+  if (open_) open_->step(plan, told);
   ++steps_;
+  end_line();
+}
+
+void TraceWriter::go_on(const SchedulerSnapshot& scheduler) {
+  note(out_.next());
+  append_header(line_, header_);
+  end_line();
+  append_snapshot(line_, {.scheduler = veil_ ? veil_->snapshot(scheduler) : scheduler,
+                          .requests = open_.value().all(),
+                          .link = run_.value()});
   end_line();
 }
 

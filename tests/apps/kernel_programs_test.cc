@@ -19,7 +19,7 @@ json report_of(const std::string& arguments) {
   return json::parse(outcome.output);
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> lines_in(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -36,7 +36,7 @@ struct TracedLine {
 };
 TracedLine traced_line(const std::string& arguments, const std::string& code) {
   const std::vector<std::string> lines =
-      lines_of(forge_kernel("run " + arguments + " --trace").output);
+      lines_in(forge_kernel("run " + arguments + " --trace").output);
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
     if (lines[i].find(code) == std::string::npos) continue;
     TracedLine line{.place = lines[i].substr(0, lines[i].find(' '))};
@@ -102,7 +102,7 @@ TEST(ForgeKernel, every_kernel_runs_has_the_bits_of_the_cpu_and_fits_a_terminal)
     const Outcome outcome = forge_kernel("run " + kernel + " --trace");
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_TRUE(has(outcome, "as on the CPU")) << outcome.output;
-    for (const std::string& line : lines_of(outcome.output)) EXPECT_LE(line.size(), 80u) << line;
+    for (const std::string& line : lines_in(outcome.output)) EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
@@ -173,7 +173,7 @@ TEST(ForgeKernel, a_barrier_that_is_left_out_is_missed_by_name) {
     EXPECT_TRUE(has(broken, "without     " + line)) << broken.output;
     EXPECT_TRUE(has(broken, "race in kernel 'attend_decode', block (0, 0, 0)")) << broken.output;
     EXPECT_TRUE(has(broken, "thread 0 at ")) << broken.output;
-    for (const std::string& text : lines_of(broken.output)) EXPECT_LE(text.size(), 80u) << text;
+    for (const std::string& text : lines_in(broken.output)) EXPECT_LE(text.size(), 80u) << text;
   }
 }
 
@@ -191,7 +191,7 @@ TEST(ForgeKernel, step_shows_who_takes_part) {
   EXPECT_TRUE(has(step, "of kv_pool, 4 of 32 lanes, 1 sector\n")) << step.output;
   EXPECT_TRUE(has(step, "warp 3 of 8")) << step.output;
   int absent = 0;
-  for (const std::string& text : lines_of(step.output)) {
+  for (const std::string& text : lines_in(step.output)) {
     EXPECT_LE(text.size(), 80u) << text;
     for (std::size_t at = text.find(" - "); at != text.npos; at = text.find(" - ", at + 1)) {
       ++absent;

@@ -17,7 +17,7 @@ using nlohmann::json;
 using test::HttpClient;
 using RequestLogPrograms = ProgramTest;
 
-std::vector<json> lines_of(const std::string& text) {
+std::vector<json> records_of(const std::string& text) {
   std::istringstream in(text);
   std::vector<json> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
@@ -31,7 +31,7 @@ TEST_F(RequestLogPrograms, has_a_line_for_each_request_and_is_added_to) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(server.complete(ServerProcess::question(4)).status, 200U);
     EXPECT_EQ(HttpClient(server.port()).get("/health").status, 200U);
     EXPECT_EQ(server.end(), 0);
-    const auto lines = lines_of(read_file(path("log")));
+    const auto lines = records_of(read_file(path("log")));
     ASSERT_EQ(lines.size(), 3U * static_cast<unsigned>(round));
     EXPECT_EQ(lines.back()["completion_tokens"], 4);
     EXPECT_EQ(lines.back()["finish_reason"], "length");
@@ -48,7 +48,7 @@ TEST_F(RequestLogPrograms, a_flood_of_refusals_is_a_line_a_second_and_a_count) {
   EXPECT_EQ(server.end(), 0);
   std::size_t told = 0;
   std::size_t left_out = 0;
-  for (const json& line : lines_of(read_file(path("log")))) {
+  for (const json& line : records_of(read_file(path("log")))) {
     told += line.contains("status") ? 1 : 0;
     left_out += line.value("refusals_left_out", 0);
   }

@@ -32,6 +32,10 @@ class OnDevice : public executor::ModelExecutor {
   }
 
   void begin(SeqId seq, const Request& request) override { executor_->begin(seq, request); }
+  tl::expected<void, std::string> resume(SeqId seq, const Request& request,
+                                         const PastRun& past) override {
+    return executor_->resume(seq, request, past);
+  }
   std::optional<std::string> refuses(const Request& request) const override {
     return executor_->refuses(request);
   }

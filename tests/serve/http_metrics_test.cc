@@ -64,6 +64,7 @@ std::vector<Row> expected_families() {
       {"forge:steps_total", "counter"},
       {"forge:swaps_total", "counter"},
       {"forge:target_reopens_total", "counter"},
+      {"forge:trace_failed", "gauge"},
       {"http_requests_total", "counter", {"handler", "method", "status"}},
       {"process_cpu_seconds_total", "counter"},
       {"process_max_fds", "gauge"},

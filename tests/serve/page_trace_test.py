@@ -19,7 +19,9 @@ import page_test
 from page_test import HOSTILE, PageTest
 
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "trace" / "corpus"
-EVENTFUL, RECOMPUTE, KILLED = (CORPUS / f"{name}.jsonl" for name in ("eventful", "recompute", "killed"))
+EVENTFUL, RECOMPUTE, KILLED, ROTATED, LATER = (
+    CORPUS / f"{name}.jsonl" for name in ("eventful", "recompute", "killed", "rotated", "later")
+)
 CONFIG = {
     "num_blocks": 600, "block_size": 2, "num_host_blocks": 0, "max_batch_size": 4, "max_batch_tokens": 64,
     "prefill_chunk_size": 64, "watermark_blocks": 0, "priority_head_start": 64, "preemption": "auto",
@@ -34,7 +36,7 @@ def forge_trace(*words):
 
 
 def trace_text(events, **header):
-    lines = [{"forge_trace": 9, "scheduler": CONFIG, "target": {"model": "hash"}, **header}, *events]
+    lines = [{"forge_trace": 10, "scheduler": CONFIG, "target": {"model": "hash"}, **header}, *events]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
@@ -125,11 +127,12 @@ class TraceTest(PageTest):
 class SameAsForgeTrace(TraceTest):
     def is_the_same(self, path):
         lines = forge_trace("step", path, "--json", "--to", 2**40).splitlines()
-        self.assertEqual(self.steps(), len(lines))
-        both_ways = [*range(len(lines)), *reversed(range(len(lines))), len(lines) // 2, 0]
+        first, end = self.steps()
+        self.assertEqual(end - first, len(lines))
+        both_ways = [*range(first, end), *reversed(range(first, end)), (first + end) // 2, first]
         for step in both_ways:
-            self.assertEqual(self.told("step", step), json.loads(lines[step]), f"{path.name}, step {step}")
-        for step in range(len(lines)):
+            self.assertEqual(self.told("step", step), json.loads(lines[step - first]), f"{path.name}, step {step}")
+        for step in range(first, end):
             self.assertEqual(self.told("why", step), json.loads(forge_trace("why", path, "--at", step, "--json")))
         for seq in self.page.evaluate("forgeTrace.sequences()"):
             self.assertEqual(self.told("story", seq), json.loads(forge_trace("why", path, "--seq", seq, "--json")))
@@ -143,8 +146,23 @@ class SameAsForgeTrace(TraceTest):
         for path in paths:
             self.choose(path)
             self.page.get_by_role("heading", name=path.name).wait_for()
-            self.is_at(0)
+            self.is_at(30 if path == LATER else 0)
             self.is_the_same(path)
+
+    def test_files_that_follow_each_other_are_refused_unless_they_do(self):
+        lines = ROTATED.read_text().splitlines(keepends=True)
+        headers = [number for number, line in enumerate(lines) if line.startswith('{"forge_trace"')]
+        first, second, third = ("".join(lines[begin:end]) for begin, end in zip(headers, [*headers[1:], None]))
+        said = {
+            first + third: "one of the sequence is missing or in another place",
+            first + first: "another run begins here",
+            first + second.replace('"num_blocks":14', '"num_blocks":15'): "the header of another run",
+            second + lines[headers[1] + 1]: "a snapshot stands after a header, and nowhere else",
+            second.replace('"running":[', '"running":[77,'): "snapshot: sequence 77 is not there",
+            second.replace('"requests":[{"seq":', '"requests":[{"seq":7'): "is another one than this request",
+        }
+        for text, words in said.items():
+            self.assertIn(words, self.refused(self.file(text)))
 
 
 class Travel(TraceTest):

@@ -75,10 +75,11 @@ TEST(FuzzTraceReader, seeds_are_read) {
 }
 
 TEST(FuzzTraceReader, changed_traces_never_crash) {
-  const std::string seeds[] = {testing::small_trace(), testing::eventful_trace()};
+  const std::string seeds[] = {testing::small_trace(), testing::eventful_trace(),
+                               testing::shared_files(60)[1]};
   Random random(20);
   for (int round = 0; round < 3000; ++round) {
-    std::string text = seeds[round % 2];
+    std::string text = seeds[round % 3];
     for (std::size_t i = 1 + below(random, 4); i > 0; --i) mutate(text, random);
     if (round % 5 == 0) text.resize(below(random, text.size() + 1));
     SCOPED_TRACE("round " + std::to_string(round));

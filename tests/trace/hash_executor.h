@@ -23,6 +23,9 @@ class HashExecutor : public Executor {
   std::uint64_t executed_steps = 0;
 
   void begin(SeqId, const Request&) override {}
+  tl::expected<void, std::string> resume(SeqId, const Request&, const PastRun&) override {
+    return {};
+  }
 
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     ++executed_steps;

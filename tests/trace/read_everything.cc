@@ -36,13 +36,17 @@ class TestFile {
 /// Forwards to the end, then back over some of the way.
 void step_through(std::istream& in) {
   auto timeline = trace::TraceTimeline::open(in);
-  std::uint64_t step = 0;
-  for (auto reached = timeline->seek(StepId{0}); reached && *reached;) {
-    (void)step_frame(*timeline, {.title = "bytes", .steps = step + 1});
+  std::uint64_t steps = 0;
+  for (auto reached = timeline->seek(StepId{0}); reached && *reached; ++steps) {
+    const std::uint64_t next = timeline->state().next_step().value;
+    (void)step_frame(*timeline, {.title = "bytes", .last_step = next - 1});
     (void)moment_json(timeline->moment(), timeline->state());
-    reached = timeline->seek(StepId{++step});
+    if (next == 0) return;  // after the last number that there is
+    reached = timeline->seek(StepId{next});
   }
-  for (; step > 2; step /= 2) (void)timeline->seek(StepId{step / 2});
+  if (!timeline->has_moment()) return;
+  const std::uint64_t last = timeline->moment().step.plan.step.value;
+  for (; steps > 2; steps /= 2) (void)timeline->seek(StepId{last - steps / 2});
 }
 
 void read_as(const std::string& bytes, bool truncated) {

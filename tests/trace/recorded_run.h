@@ -19,11 +19,48 @@ inline Request request(std::size_t prompt_tokens, std::uint32_t max_new_tokens) 
           .max_new_tokens = max_new_tokens};
 }
 
+/// Files in memory, each of so many steps; all in one if that is 0.
+class FilesInMemory final : public trace::TraceOutput {
+ public:
+  explicit FilesInMemory(std::uint64_t steps_a_file) : steps_a_file_(steps_a_file), files_(1) {}
+
+  Written write(std::string_view line) override {
+    files_.back() += line;
+    if (line.starts_with("{\"step\"")) ++steps_;
+    return {};
+  }
+  Written flush() override { return {}; }
+  bool has_next() const override { return steps_a_file_ > 0; }
+  bool is_full() const override { return has_next() && steps_ >= steps_a_file_; }
+  Written next() override {
+    files_.emplace_back();
+    steps_ = 0;
+    return {};
+  }
+
+  const std::vector<std::string>& files() const { return files_; }
+
+ private:
+  std::uint64_t steps_a_file_;
+  std::uint64_t steps_ = 0;
+  std::vector<std::string> files_;
+};
+
+inline std::string joined_files(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) text += file;
+  return text;
+}
+
 /// A scheduler, a target and a writer that records both.
 class Recording {
  public:
-  explicit Recording(const trace::TraceHeader& header, HashExecutor executor = {})
-      : writer_(out_, header), scheduler_(header.scheduler), executor_(std::move(executor)) {}
+  explicit Recording(const trace::TraceHeader& header, HashExecutor executor = {},
+                     std::uint64_t steps_a_file = 0)
+      : out_(steps_a_file),
+        writer_(out_, header),
+        scheduler_(header.scheduler),
+        executor_(std::move(executor)) {}
 
   SeqId submit(const Request& r) {
     const SeqId seq = scheduler_.submit(r).value();
@@ -48,6 +85,7 @@ class Recording {
     }
     scheduler_.commit(plan, result_);
     writer_.step(plan, result_, scheduler_.cache_delta());
+    if (writer_.wants_snapshot()) writer_.go_on(scheduler_.snapshot());
     return plan;
   }
   void run() {
@@ -55,10 +93,11 @@ class Recording {
   }
 
   const Scheduler& scheduler() const { return scheduler_; }
-  std::string text() const { return out_.str(); }
+  std::string text() const { return joined_files(out_.files()); }
+  const std::vector<std::string>& files() const { return out_.files(); }
 
  private:
-  std::ostringstream out_;
+  FilesInMemory out_;
   trace::TraceWriter writer_;
   Scheduler scheduler_;
   HashExecutor executor_;
@@ -91,8 +130,9 @@ inline std::string small_trace() {
 /// Everything that a policy can do in one short run: prompts in chunks, prefix hits with a copied
 /// block, swap and recomputation, drafts, priorities, a deadline, sessions released and the
 /// cache cleared. `preemption` decides between swap and recomputation.
-inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy::automatic,
-                                  trace::TraceTokens tokens = trace::TraceTokens::exposed) {
+inline std::vector<std::string> eventful_files(PreemptionPolicy preemption,
+                                               trace::TraceTokens tokens,
+                                               std::uint64_t steps_a_file) {
   HashExecutor executor;
   executor.drafts = 2;
   Recording run({.scheduler = {.cache = {.num_blocks = 14, .block_size = 4, .num_host_blocks = 8},
@@ -103,7 +143,7 @@ inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy
                                .swap_block_cost = 3},
                  .target = {{"model", "hash"}},
                  .tokens = tokens},
-                executor);
+                executor, steps_a_file);
   Request first = request(13, 8);
   first.session = SessionId{7};
   run.submit(first);
@@ -126,7 +166,11 @@ inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy
   run.clear_prefix_cache();
   run.submit(request(12, 2));
   run.run();
-  return run.text();
+  return run.files();
+}
+inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy::automatic,
+                                  trace::TraceTokens tokens = trace::TraceTokens::exposed) {
+  return joined_files(eventful_files(preemption, tokens, 0));
 }
 
 /// One request of shared_trace(): `random` decides whose it is, how long, and what it asks for.
@@ -153,7 +197,7 @@ inline Request shared_request(std::mt19937& random) {
 
 /// Three clients, two users of each and few blocks: turns that every rule decides, swaps, drafts,
 /// cancellations, a step that fails and one in which all KV is lost.
-inline std::string shared_trace() {
+inline std::vector<std::string> shared_files(std::uint64_t steps_a_file) {
   HashExecutor executor;
   executor.drafts = 2;
   executor.failing_steps = {58};
@@ -168,7 +212,7 @@ inline std::string shared_trace() {
                                .swap_block_cost = 2,
                                .prefix_cache_max = 8},
                  .target = {{"model", "hash"}}},
-                executor);
+                executor, steps_a_file);
   std::mt19937 random(14);
   for (int step = 0; step < 40; ++step) {
     for (std::uint32_t i = random() % 3; i > 0 && step % 12 < 7; --i)
@@ -177,8 +221,9 @@ inline std::string shared_trace() {
     run.step();
   }
   run.run();
-  return run.text();
+  return run.files();
 }
+inline std::string shared_trace() { return joined_files(shared_files(0)); }
 
 inline std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

@@ -121,7 +121,7 @@ TEST(Replay, what_was_cached_is_compared_where_the_trace_says_it) {
   const auto report = replay_plans_of(other).value();
   ASSERT_TRUE(report.difference);
   EXPECT_EQ(to_string(report.difference->difference), "cache.stored[0].place: 1 against 0");
-  const std::string silent = replaced(other, "\"forge_trace\":9", "\"forge_trace\":8");
+  const std::string silent = replaced(other, "\"forge_trace\":10", "\"forge_trace\":8");
   EXPECT_FALSE(replay_plans_of(silent).value().difference);
 }
 
@@ -132,7 +132,10 @@ TEST(Replay, stored_traces_are_what_the_scheduler_does_today) {
       {"preemption.jsonl", small_trace()},
       {"eventful.jsonl", testing::eventful_trace()},
       {"shared.jsonl", testing::shared_trace()},
-      {"killed.jsonl", testing::eventful_trace().substr(0, 4890)},
+      {"killed.jsonl", testing::eventful_trace().substr(0, 4891)},
+      {"rotated.jsonl", testing::joined_files(testing::eventful_files(PreemptionPolicy::swap,
+                                                                      TraceTokens::exposed, 12))},
+      {"later.jsonl", testing::shared_files(30)[1]},
       {"recompute.jsonl", testing::eventful_trace(PreemptionPolicy::recompute)}};
   for (const auto& [name, text] : stored) {
     const std::string path = std::string(FORGE_TRACE_CORPUS "/") + name;

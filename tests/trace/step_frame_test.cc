@@ -13,7 +13,7 @@ std::string frame(const std::string& text, std::uint64_t step, FrameOptions opti
   auto timeline = TraceTimeline::open(in).value();
   EXPECT_TRUE(timeline.seek(StepId{step}).value());
   if (options.title.empty()) options.title = "run.jsonl";
-  options.steps = 32;
+  options.last_step = 31;
   return step_frame(timeline, options);
 }
 

@@ -66,7 +66,7 @@ TEST(StepIndex, finds_every_step_where_it_is) {
   const std::string text = record_long({});
   std::istringstream in(text);
   auto index = StepIndex::open(in).value();
-  ASSERT_GT(index.steps(), 1500u);
+  ASSERT_GT(index.end(), 1500u);
   for (const std::uint64_t step : {0u, 1u, 777u, 1499u, 3u}) {
     const StepIndex::Line line = index.find(StepId{step}).value();
     EXPECT_EQ(text.substr(line.begin, 17 + std::to_string(step).size()),
@@ -78,7 +78,7 @@ TEST(StepIndex, finds_every_step_where_it_is) {
 
 TEST(StepIndex, a_trace_without_steps_has_none) {
   std::istringstream in(lines_of(testing::small_trace())[0] + "\n");
-  EXPECT_EQ(StepIndex::open(in)->steps(), 0u);
+  EXPECT_EQ(StepIndex::open(in)->end(), 0u);
 }
 
 TEST(Bisect, agrees_with_diff_wherever_two_runs_part) {

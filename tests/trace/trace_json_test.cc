@@ -78,7 +78,7 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .session_idle_steps = 10},
                            {{"model", "tiny"}}};
   EXPECT_EQ(to_json_line(header),
-            R"({"forge_trace":9,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
+            R"({"forge_trace":10,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
             R"("max_batch_size":16,"max_batch_tokens":64,"prefill_chunk_size":8,)"
             R"("watermark_blocks":2,"priority_head_start":9,"preemption":"swap",)"
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"

@@ -65,9 +65,9 @@ TEST(TraceReader, a_file_of_another_kind_is_refused) {
 }
 
 TEST(TraceReader, versions_before_are_read_and_told) {
-  for (const std::uint64_t version : {2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
+  for (const std::uint64_t version : {2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U}) {
     const std::string old =
-        replaced(small_trace(), "\"forge_trace\":9", "\"forge_trace\":" + std::to_string(version));
+        replaced(small_trace(), "\"forge_trace\":10", "\"forge_trace\":" + std::to_string(version));
     EXPECT_EQ(outcome(old), outcome(small_trace()));
     std::istringstream text(old);
     const auto reader = TraceReader::open(text);
@@ -85,11 +85,11 @@ TEST(TraceReader, a_prefix_cache_that_was_forced_is_one_that_is_used) {
 }
 
 TEST(TraceReader, another_version_is_refused_by_number) {
-  EXPECT_EQ(outcome(replaced(small_trace(), "\"forge_trace\":9", "\"forge_trace\":10")),
-            "line 1, byte 0: forge_trace: version 10; this program reads 2 to 9");
+  EXPECT_EQ(outcome(replaced(small_trace(), "\"forge_trace\":10", "\"forge_trace\":11")),
+            "line 1, byte 0: forge_trace: version 11; this program reads 2 to 10");
   EXPECT_EQ(outcome("{\"forge_trace\":1,\"scheduler\":{\"num_blocks\":6,\"block_size\":1,"
                     "\"max_batch_size\":4},\"target\":{\"model\":\"hash\"}}\n"),
-            "line 1, byte 0: forge_trace: version 1; this program reads 2 to 9, so the run has to "
+            "line 1, byte 0: forge_trace: version 1; this program reads 2 to 10, so the run has to "
             "be recorded again");
 }
 

@@ -6,7 +6,9 @@
 // the KV pool itself. Thread contract: one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -22,6 +24,12 @@ namespace forge {
 struct ExecutionError {
   std::string message;
   bool target_lost = false;  ///< no later step can succeed either, unless it is opened again
+};
+
+/// What a sequence has behind it when it comes to a target in the middle of its run.
+struct PastRun {
+  std::span<const TokenId> output;  ///< its tokens behind the prompt
+  std::uint32_t told = 1;  ///< leading tokens of the prompt whose log-probabilities were told
 };
 
 class Executor {
@@ -41,6 +49,14 @@ class Executor {
   /// Makes `seq` known before the first plan that names it. A plan that lists it as
   /// finished makes it unknown again. Requires: !refuses(request).
   virtual void begin(SeqId seq, const Request& request) = 0;
+
+  /// The same for a sequence that has run elsewhere. Its KV is not here: the plans that follow
+  /// compute it (trace/restore_target.h). Errors: a sentence that says why not: the output is none
+  /// of the request, say. Requires: that of begin().
+  virtual tl::expected<void, std::string> resume(SeqId /*seq*/, const Request& /*request*/,
+                                                 const PastRun& /*past*/) {
+    return tl::unexpected(std::string("this target cannot come into a run in the middle"));
+  }
 
   /// Begins `plan`, if the target works by itself: then it does so between this call and
   /// execute(plan, ...), while the caller has time for other things. Errors are those of

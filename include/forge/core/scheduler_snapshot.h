@@ -30,9 +30,9 @@ namespace forge {
 /// A block of the prefix index.
 struct CachedBlock {
   BlockId block;
-  std::optional<BlockId> parent;  ///< the block of the tokens before; none at the start
-  CacheSalt salt;
   std::vector<TokenId> tokens;  ///< block_size of them
+  CacheSalt salt;
+  std::optional<BlockId> parent;  ///< the block of the tokens before; none at the start
 
   friend bool operator==(const CachedBlock&, const CachedBlock&) = default;
 };

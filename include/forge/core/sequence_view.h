@@ -7,12 +7,16 @@
 #include <cstdint>
 
 #include "forge/core/ids.h"
+#include "forge/core/names.h"
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 
 namespace forge {
 
 enum class SequenceState : std::uint8_t { waiting, prefilling, decoding, finishing };
+constexpr Names<SequenceState> names_of(SequenceState) {
+  return {"waiting", "prefilling", "decoding", "finishing"};
+}
 
 struct SequenceView {
   SeqId seq;

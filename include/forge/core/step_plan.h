@@ -253,6 +253,10 @@ std::uint64_t digest(const StepResult& result);
 /// result. Two runs agree up to a step exactly when their links there agree.
 class RunDigest {
  public:
+  RunDigest() = default;
+  /// Goes on after a step with this link.
+  explicit RunDigest(std::uint64_t link) : link_(link) {}
+
   std::uint64_t add(const StepPlan& plan, const StepResult& result);
   std::uint64_t value() const { return link_; }
 

@@ -55,6 +55,8 @@ class CpuExecutor : public executor::ModelExecutor {
 
   /// Copies the request. Requires: see SequenceTable::begin.
   void begin(SeqId seq, const Request& request) override;
+  tl::expected<void, std::string> resume(SeqId seq, const Request& request,
+                                         const PastRun& past) override;
 
   std::optional<std::string> refuses(const Request& request) const override {
     return sequences_.refuses(request);

@@ -27,6 +27,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 #include "forge/core/executor.h"
@@ -65,9 +66,9 @@ class Engine {
   Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace = nullptr,
          OnTargetLost on_target_lost = OnTargetLost::exit);
 
-  /// Makes the request known to scheduler and executor. Errors: those of Scheduler::submit; what
-  /// the executor refuses.
-  tl::expected<SeqId, SubmitError> submit(const Request& request);
+  /// Makes the request known to scheduler and executor. `trace_id`, for the trace: that of
+  /// SubmitEvent (trace_event.h). Errors: those of Scheduler::submit; what the executor refuses.
+  tl::expected<SeqId, SubmitError> submit(const Request& request, std::string_view trace_id = {});
 
   /// What submit() would answer. Any thread may ask. It may have to compile a grammar, which then
   /// need not be compiled again.

@@ -105,6 +105,8 @@ struct SubmitOptions {
   std::optional<std::chrono::milliseconds> time_limit;
   /// When its text arrived, from which the metrics count; that of submit() if it was tokens.
   std::optional<TimePoint> arrival;
+  /// SubmitEvent::trace_id (trace_event.h), for the trace.
+  std::string trace_id;
   /// Called on the loop thread, as a sink is, when the request has got its first place in the
   /// batch. May be empty.
   std::function<void()> on_admitted;
@@ -233,6 +235,7 @@ class EngineLoop {
     Request request;
     std::vector<std::string> stop_strings;
     std::vector<text::SpeltToken> spelt;
+    std::string trace_id;
     TimePoint arrival;
     TimePoint submitted;
     std::optional<TimePoint> deadline;

@@ -54,6 +54,10 @@ class FaultyExecutor : public Executor {
     return target_.refuses(request);
   }
   void begin(SeqId seq, const Request& request) override { target_.begin(seq, request); }
+  tl::expected<void, std::string> resume(SeqId seq, const Request& request,
+                                         const PastRun& past) override {
+    return target_.resume(seq, request, past);
+  }
   void start(const StepPlan& plan) override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
   tl::expected<void, std::string> reopen() override;

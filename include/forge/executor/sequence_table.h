@@ -69,11 +69,12 @@ class SequenceTable {
   /// thread may ask.
   std::optional<std::string> refuses(const Request& request) const;
 
-  /// Requires: `seq` is unknown, the prompt is not empty, the request is not refused.
-  void begin(SeqId seq, const Request& request);
+  /// Returns the new sequence. Requires: `seq` is unknown, the prompt is not empty, the request is
+  /// not refused.
+  Sequence& begin(SeqId seq, const Request& request);
 
   /// Takes in which sequences left the batch, which entered it, and how tables changed. Requires:
-  ///   - the plan's step is later than those before it;
+  ///   - the plan's step is another one than that of the plan before it;
   ///   - every sequence named is known and where its list says: new, in the batch, preempted;
   ///   - a sequence that enters has at least one token left to run;
   ///   - every block of valid KV of a sequence that is swapped out is copied to the host; for one

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "forge/core/acceptance.h"
+#include "forge/core/executor.h"
 #include "forge/core/step_plan.h"
 #include "forge/executor/drafter.h"
 #include "forge/executor/executor_options.h"
@@ -34,6 +37,9 @@ class StepAnswer {
   /// Returns the number of tokens that it yields. Their logits are the first ones of the slice.
   std::uint32_t accept(const StepSlices& step, const StepSlice& slice, const Verification& verdict,
                        StepResult& result);
+
+  /// Gives a new sequence the run that it has behind it. Errors: those of Executor::resume.
+  tl::expected<void, std::string> resume(SequenceTable::Sequence& sequence, const PastRun& past);
 
   const SpeculationStatistics& speculation() const { return speculation_; }
 

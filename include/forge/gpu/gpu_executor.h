@@ -89,6 +89,8 @@ class GpuExecutor : public executor::ModelExecutor {
   ~GpuExecutor() override;
 
   void begin(SeqId seq, const Request& request) override;
+  tl::expected<void, std::string> resume(SeqId seq, const Request& request,
+                                         const PastRun& past) override;
   std::optional<std::string> refuses(const Request& request) const override;
   void start(const StepPlan& plan) override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;

@@ -164,6 +164,7 @@ struct CompletionRequest : CompletionOptions {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
   std::vector<std::string> echoes;            ///< [prompts] their texts, if the answer echoes them
   std::vector<text::SpeltToken> spelt;        ///< control tokens that its text shows
+  std::string trace_id;                       ///< of the header traceparent; empty without one
 
   std::size_t choices() const { return prompts.size() * best_of; }
 

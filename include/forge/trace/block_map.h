@@ -38,6 +38,8 @@ class BlockMap {
   /// write); the map is then of no use. O(work of the plan).
   tl::expected<void, std::string> apply(const StepPlan& plan);
 
+  /// Makes `blocks` the table of `seq`. Requires: it has none. Errors: as apply().
+  tl::expected<void, std::string> hold(SeqId seq, std::span<const BlockId> blocks);
   /// Empties the table of `seq`, if it has one.
   void drop(SeqId seq);
 

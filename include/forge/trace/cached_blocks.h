@@ -16,8 +16,10 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "forge/core/cache_delta.h"
+#include "forge/core/scheduler_snapshot.h"
 
 namespace forge::trace {
 
@@ -25,7 +27,7 @@ class CachedBlocks {
  public:
   struct Node {
     std::optional<BlockId> parent;
-    SeqId seq;
+    SeqId seq;  ///< 0: one from before the trace begins, with a snapshot
     std::uint32_t place = 0;
     std::uint32_t children = 0;
   };
@@ -34,6 +36,9 @@ class CachedBlocks {
   /// was not there, or has children; one that is stored twice, or after one that is not cached);
   /// the tree is then of no use.
   tl::expected<void, std::string> apply(const CacheDelta& delta);
+  /// Begins with what a snapshot has. Requires: nothing is cached yet; a parent stands before its
+  /// children.
+  void begin(const std::vector<CachedBlock>& cached);
 
   /// By block.
   const std::map<BlockId, Node>& all() const { return nodes_; }

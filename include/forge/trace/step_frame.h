@@ -34,8 +34,9 @@
 namespace forge::trace {
 
 struct FrameOptions {
-  std::string title;        ///< names the trace, mostly by its path
-  std::uint64_t steps = 0;  ///< steps of the trace
+  std::string title;             ///< names the trace, mostly by its path
+  std::uint64_t first_step = 0;  ///< of the trace
+  std::uint64_t last_step = 0;
   std::size_t width = 80;   ///< columns, at least 40
   std::size_t height = 24;  ///< lines, at least 20
 };

@@ -22,6 +22,7 @@
 
 #include "forge/core/names.h"
 #include "forge/core/request.h"
+#include "forge/core/scheduler_snapshot.h"
 #include "forge/core/siphash.h"
 #include "forge/core/step_plan.h"
 
@@ -44,9 +45,14 @@ class TokenVeil {
   /// sequences were submitted.
   const StepResult& step(const StepPlan& plan, const StepResult& result);
 
+  /// The snapshot as the trace has it, but for the tokens of its sequences, which are those of its
+  /// requests.
+  SchedulerSnapshot snapshot(const SchedulerSnapshot& scheduler) const;
+
  private:
   using Prefix = std::uint64_t;  // h of its last token
 
+  CacheSalt cover(CacheSalt salt) const;
   std::uint64_t hash(std::uint64_t before, std::uint64_t word) const;
   TokenId cover(Prefix& prefix, TokenId token) const;
 

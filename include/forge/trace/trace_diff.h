@@ -29,6 +29,8 @@ std::string to_string(const Difference& difference);
 std::optional<Difference> first_difference(const StepPlan& left, const StepPlan& right);
 std::optional<Difference> first_difference(const StepResult& left, const StepResult& right);
 std::optional<Difference> first_difference(const CacheDelta& left, const CacheDelta& right);
+std::optional<Difference> first_difference(const SchedulerSnapshot& left,
+                                           const SchedulerSnapshot& right);
 std::optional<Difference> first_difference(const TraceHeader& left, const TraceHeader& right);
 /// Fields are named from the event on: "step.slices[3].count", "result.tokens[0]", "link",
 /// "submit.request.prompt[2]"; "event" if the kinds differ.

@@ -1,7 +1,7 @@
-// The trace format, version 9: JSON lines, one event a line, in the order of the run.
+// The trace format, version 10: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":9,                            the version of the format
+//   {"forge_trace":10,                           the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...},                             what the executor was built from, opaque here
 //    "tokens":"exposed"}                         or "veiled" (token_veil.h)
@@ -29,7 +29,8 @@
 //                         "cache_salt":"0000000000000000",
 //                         "client":"0000000000000000",
 //                         "user":"0000000000000000",
-//                         "weight":1}}}
+//                         "weight":1},
+//              "trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}}   of W3C Trace Context
 //   {"cancel":{"seq":1,"reason":"cancelled"}}    takes effect in the next step
 //   {"release_session":{"session":7}}            its KV is no longer kept
 //   {"clear_prefix_cache":{}}                    nothing is found in it until more is published
@@ -58,6 +59,31 @@
 //             "stored":[[9,4,0],[8,4,1,9]]},     [[block, seq, place, parent], ...]
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
+// The files of a recording that went on in new ones begin, but for the first, with the state right
+// after a step, in place of all that was before (core/scheduler_snapshot.h):
+//   {"snapshot":{"next_step":8,"next_seq":5,     what comes next is called so
+//                "sequences":[{"seq":4,"state":"decoding","prompt_tokens":2,...}],
+//                "running":[4],"finishing":[],   ids
+//                "cache":{"free":[3,2],          blocks; the last one is taken first
+//                         "cached":[[9,[73,106],"0000000000000000",8]],
+//                                                [[block, tokens, salt, parent], ...]
+//                         "unused":[],           blocks; the first one is evicted first
+//                         "tables":[[4,2,1,true,[9]]]},
+//                                                [[seq, tokens, published, publishes, blocks], ...]
+//                "host":{...},                   the same of the host's memory
+//                "shares":{"turns":4,"floor":1000,
+//                          "clients":[["0000000000000000",0,4,1000,
+//                                      [["0000000000000000",0,3]]]]},
+//                                                [[client, served, turn, floor, users], ...] and
+//                                                [[user, served, turn], ...]
+//                "sessions":[[7,5,[9]]]},        [[session, idle_since, pinned], ...]
+//    "requests":[{"seq":4,"request":{...},       as they were submitted ...
+//                 "before":5,                    ... before this step ...
+//                 "output":[105],                ... and their tokens so far
+//                 "told":1}],                    see PastRun in core/executor.h
+//    "link":"84222325cbf29ce4"}                  RunDigest after the step before
+//
+//   state         waiting prefilling decoding finishing
 //   reason        none length eos stop cancelled error deadline (none is not a reason to cancel)
 //   signal        none eos error not_finite no_token grammar_limit
 //   mode          recompute swap
@@ -78,6 +104,9 @@
 //   - Of the scheduler draft_lengths, if they are fixed, and draft_break_even, if it is 30;
 //     memory_pressure, if it is 100, decode_priority, if it is 0, and prefix_cache_max, if it is
 //     4294967295.
+//   - `trace_id`, if there is none; `told`, if it is 1.
+//   - Of a snapshot: `requests`, if there are none; of a cache, what is empty; of a sequence, but
+//     seq and state, each field that is 0, false, none or, as priority and weight, as in a request.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
@@ -86,6 +115,8 @@
 //       result.slices      token_count 1, none, drafts 0 [4,0,1,"none",0] is [4,0]
 //       result.reports     margin 0, no likely tokens    [4,9,7,-1,0,0,0] is [4,9,7,-1]
 //       cache.stored       no parent: at the start       there is no other way to say so
+//       cached             salt 0, no parent             likewise, of the parent
+//       clients, sessions  no users, nothing pinned      there is no other way to say so
 //     A reader takes them written out, too.
 //
 // Rules
@@ -98,13 +129,16 @@
 //   - Flat ranges lie inside their lists: appended_first + appended_count, first_token +
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
+//   - A snapshot stands after a header, and nowhere else. Files that follow each other are a trace
+//     when they are put together: where a header stands again it is the same, and a snapshot
+//     follows.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 8 had no "cache" and no kv_lost. Version 7 had no client, user and weight,
-//     and of the scheduler nothing from memory_pressure on. Version 6 had no cache_salt and no
-//     "tokens". Version 5 had no draft_lengths, and prefix_cache "force", read as "auto". Version 4
-//     had no `grammar` and not the last two signals. Of `sampling`, version 3 had temperature and
-//     seed alone; version 2 has another "target", whose readers are told the version. All are read;
-//     version 1 is refused.
+//     number. Version 9 had no snapshot and no trace_id. Version 8 had no "cache" and no kv_lost.
+//     Version 7 had no client, user and weight, and of the scheduler nothing from memory_pressure
+//     on. Version 6 had no cache_salt and no "tokens". Version 5 had no draft_lengths, and
+//     prefix_cache "force", read as "auto". Version 4 had no `grammar` and not the last two
+//     signals. Of `sampling`, version 3 had temperature and seed alone; version 2 has another
+//     "target", whose readers are told the version. All are read; version 1 is refused.
 //
 // Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
 // 7; `forge-trace stats` says what a given trace is made of.
@@ -125,7 +159,7 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 9;
+inline constexpr std::uint64_t kTraceVersion = 10;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.

@@ -33,6 +33,13 @@ class TraceOutput {
   virtual Written write(std::string_view line) = 0;
   /// Hands everything that was kept to the system.
   virtual Written flush() = 0;
+
+  /// True if the recording goes on in a new file when one is full.
+  virtual bool has_next() const { return false; }
+  /// Should the recording go on in a new file after the line that was written last?
+  virtual bool is_full() const { return false; }
+  /// Ends the file and begins the next one. Requires: has_next().
+  virtual Written next() { return {}; }
 };
 
 /// Writes each line to a borrowed stream at once.

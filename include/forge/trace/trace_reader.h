@@ -5,6 +5,9 @@
 // the format, so its ranges may be used without further checks; whether it is the truth
 // about a run is for LinkCheck and replay.h to say.
 //
+// The files of a recording that went on in new ones, one after the other, are a trace: where a
+// header stands again it has to be the same, and the snapshot after it is an event like others.
+//
 // Memory: one line. Lines above kMaxLineBytes are refused.
 // Borrows the stream. Thread contract: one thread at a time.
 #pragma once
@@ -75,6 +78,8 @@ class TraceReader {
 
   /// The next line as JSON; nullopt at the end of the file.
   tl::expected<std::optional<nlohmann::json>, TraceError> next_line();
+  tl::expected<std::optional<TraceEvent>, TraceError> next_event();
+  tl::expected<TraceEvent, std::string> to_event(const nlohmann::json& line);
   tl::expected<bool, TraceError> read_text();
 
   std::istream* in_;
@@ -85,6 +90,8 @@ class TraceReader {
   std::uint64_t next_start_ = 0;
   bool failed_ = false;
   bool ends_within_line_ = false;
+  bool is_after_header_ = true;  // or may be, where it was resumed
+  bool goes_on_ = false;         // is after another header than the first
 };
 
 /// A step whose link is not the digest of what the trace says up to there: the plan, the
@@ -98,15 +105,19 @@ struct LinkMismatch {
 };
 std::string to_string(const LinkMismatch& mismatch);
 
-/// Follows the links of a trace. It is not part of the reader, because a caller that compares the
-/// steps with something else wants to name the field that differs before the digest that must.
+/// Follows the links of a trace, from those of the snapshot on with which it begins. It is not part
+/// of the reader, because a caller that compares the steps with something else wants to name the
+/// field that differs before the digest that must.
 class LinkCheck {
  public:
   std::optional<LinkMismatch> add(const StepEvent& step);
+  /// Where a trace begins with it; does nothing after a step.
+  void begin(const SnapshotEvent& snapshot);
   std::uint64_t digest() const { return run_.value(); }
 
  private:
   RunDigest run_;
+  bool has_begun_ = false;
 };
 
 }  // namespace forge::trace

@@ -12,6 +12,9 @@
 //
 // When all KV is lost (step_plan.h), those that run or are swapped wait.
 //
+// A trace may begin with a snapshot; then the state is that of the scheduler, and the tables of the
+// target are the scheduler's. Of a block that was cached before, CachedBlocks knows no sequence.
+//
 // Thread contract: none of its own.
 #pragma once
 
@@ -89,6 +92,8 @@ class TraceState {
 
   const SchedulerConfig& config() const { return config_; }
   StepId next_step() const { return next_step_; }
+  /// False before the first event.
+  bool has_begun() const { return has_begun_; }
   const BlockMap& blocks() const { return blocks_; }
   /// Nothing, if the trace does not say (says_what_is_cached in trace_header.h).
   const CachedBlocks& cached() const { return cached_; }
@@ -120,6 +125,8 @@ class TraceState {
   Applied follow(const ReleaseSessionEvent&) { return {}; }
   Applied follow(const ClearPrefixCacheEvent&) { return {}; }
   Applied follow(const StepEvent& event) { return apply(event, {}); }
+  Applied follow(const SnapshotEvent& event);
+  void begin(const SequenceSnapshot& told, const OpenRequest& open);
   Applied follow_plan(const StepPlan& plan, const BeforeTurn& before_turn);
   Applied finish(const Finish& finish);
   Applied preempt(const StepPlan& plan);
@@ -149,6 +156,7 @@ class TraceState {
   std::size_t waiting_count_ = 0;
   std::size_t swapped_count_ = 0;
   std::size_t running_count_ = 0;
+  bool has_begun_ = false;
 };
 
 }  // namespace forge::trace

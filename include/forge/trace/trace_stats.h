@@ -29,10 +29,11 @@ struct TraceStats {
     std::uint64_t steps = 0;           ///< plans, results and links
     std::uint64_t logits_digests = 0;  ///< in `steps`, the digests of logits ...
     std::uint64_t links = 0;           ///< ... and the links
+    std::uint64_t snapshots = 0;       ///< with which files begin
     friend bool operator==(const Bytes&, const Bytes&) = default;
   };
 
-  std::uint64_t requests = 0;
+  std::uint64_t requests = 0;  ///< submitted, and those that were unfinished where the trace begins
   std::array<std::uint64_t, 7> finished{};  ///< by FinishReason
   std::uint64_t steps = 0;
 

@@ -45,8 +45,9 @@ class TraceTimeline {
 
   const TraceHeader& header() const { return header_; }
 
-  /// Goes to `step`. False if the trace ends before it; moment() and state() are then those of the
-  /// last step, if there is any. Errors: the trace cannot be read or contradicts itself.
+  /// Goes to `step`, or to the first one if the trace begins after it. False if the trace ends
+  /// before it; moment() and state() are then those of the last step, if there is any. Errors: the
+  /// trace cannot be read or contradicts itself.
   tl::expected<bool, TraceError> seek(StepId step);
 
   /// The step last reached, and the state after it: its plan and its result are in.

@@ -6,6 +6,9 @@
 //
 // Where the header says so, tokens are veiled (token_veil.h).
 //
+// Where the output is full, the recording goes on in a new file: the caller gives the state of the
+// scheduler, with which that file begins, and the links of its steps go on from those before.
+//
 // An output that fails ends the recording, and nothing else: the run goes on, the events that
 // follow are not written.
 //
@@ -17,15 +20,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "forge/trace/open_requests.h"
 #include "forge/trace/text_buffer.h"
 #include "forge/trace/token_veil.h"
 #include "forge/trace/trace_event.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_output.h"
 
 namespace forge::trace {
-
-struct TraceHeader;
 
 class TraceWriter {
  public:
@@ -37,11 +41,16 @@ class TraceWriter {
   /// These record events, in the order in which they happen: submit() after the scheduler gave the
   /// id, cancel() and release_session() after it agreed, step() after the commit.
   /// Requires: what to_json_line() requires.
-  void submit(SeqId seq, const Request& request);
+  void submit(SeqId seq, const Request& request, std::string_view trace_id = {});
   void cancel(SeqId seq, FinishReason reason);
   void release_session(SessionId session);
   void clear_prefix_cache();
   void step(const StepPlan& plan, const StepResult& result, const CacheDelta& cache);
+
+  /// True after a step with which a file is full: go_on() is wanted before the next event.
+  bool wants_snapshot() const { return !failure_ && out_.is_full(); }
+  /// Begins the next file. Requires: wants_snapshot(), and `scheduler` is the one of the run.
+  void go_on(const SchedulerSnapshot& scheduler);
 
   /// The digest of the run so far: the link of the last step, 0 before the first.
   std::uint64_t digest() const { return run_.value(); }
@@ -65,7 +74,9 @@ class TraceWriter {
 
   std::unique_ptr<TraceOutput> owned_;  // around a stream
   TraceOutput& out_;
-  std::optional<TokenVeil> veil_;  // if the header says so
+  TraceHeader header_;
+  std::optional<OpenRequests> open_;  // if there may be a next file
+  std::optional<TokenVeil> veil_;     // if the header says so
   TextBuffer line_;
   RunDigest run_;
   std::uint64_t steps_ = 0;

@@ -17,6 +17,7 @@
 #include "forge/serve/request_fields.h"
 #include "kv_event_flags.h"
 #include "target_flags.h"
+#include "trace_flags.h"
 #include "version_text.h"
 
 namespace forge::apps {
@@ -214,21 +215,12 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kServer);
-  app.add_option("--trace", options.trace_file,
-                 "Record the run as JSON lines into a file that is new or empty: none is "
-                 "overwritten. If it cannot be written any more, requests are answered as before, "
-                 "and the health says so")
-      ->group(kServer);
+  add_trace(app, options);
   app.add_option("--request-log", options.request_log,
                  "Write a line of JSON for each request that was answered or cut off, but for "
                  "probes: ids, counts, times, how it ended, nothing of its text. A file, which is "
                  "added to, or -, the standard error")
       ->type_name("FILE")
-      ->group(kServer);
-  app.add_flag("--expose-text", options.exposes_text,
-               "The trace has the tokens of prompts and answers, the texts of grammars and the "
-               "digests of all logits, so that a model can run it again; without it tokens are "
-               "veiled: lengths and plans alone")
       ->group(kServer);
   add_profile(app, options.profile)->group(kServer);
 }
@@ -350,7 +342,7 @@ std::string finish_options(const CLI::App& app, InferOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return "--tls-cert and --tls-key need each other";
   }
-  if (options.exposes_text && options.trace_file.empty()) return "--expose-text needs --trace";
+  if (std::string fault = trace_fault(app, options); !fault.empty()) return fault;
   if (std::string fault = kv_events_fault(app, options); !fault.empty()) return fault;
   return misplaced_flag(app, options.target.kind);
 }

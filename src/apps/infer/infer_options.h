@@ -8,6 +8,7 @@
 #include "forge/kv_events/options.h"
 #include "forge/runtime/target_options.h"
 #include "forge/serve/http_options.h"
+#include "forge/trace/trace_files.h"
 #include "http_url.h"
 #include "profile_report.h"
 
@@ -27,6 +28,7 @@ struct InferOptions {
   serve::HttpOptions http;
   kv_events::KvEventOptions kv_events;  // without an endpoint nothing is told
   std::string trace_file;
+  trace::TraceLimits trace_limits;
   std::string request_log;    // a file, or "-"; empty: requests are not logged
   bool exposes_text = false;  // in the trace
   ProfileOptions profile;

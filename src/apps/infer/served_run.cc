@@ -113,7 +113,7 @@ ServedRun::Opened ServedRun::open(const InferOptions& options) {
 }
 
 tl::expected<void, std::string> ServedRun::begin_trace() {
-  auto file = create_trace("forge-infer", options_.trace_file);
+  auto file = create_trace("forge-infer", options_.trace_file, options_.trace_limits);
   if (!file) return tl::unexpected(std::move(file.error()));
   trace_file_ = *std::move(file);
   if (trace_file_ == nullptr) return {};

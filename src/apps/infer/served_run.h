@@ -45,7 +45,7 @@ class ServedRun {
   virtual trace::TraceWriter* record(trace::TraceTokens tokens) = 0;
 
   const InferOptions options_;
-  std::unique_ptr<trace::TraceFile> trace_file_;  // outlives its writer
+  std::unique_ptr<trace::TraceFiles> trace_file_;  // outlives its writer
 
  private:
   trace::TraceWriter* trace_ = nullptr;  // if the run is recorded

@@ -27,6 +27,9 @@ class NullExecutor : public Executor {
   NullExecutor(std::uint32_t drafts, const Tokens& tokens) : drafts_(drafts), tokens_(tokens) {}
 
   void begin(SeqId, const Request&) override {}
+  tl::expected<void, std::string> resume(SeqId, const Request&, const PastRun&) override {
+    return {};
+  }
 
   /// Never fails.
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;

@@ -10,10 +10,10 @@ void ignore_write_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-tl::expected<std::unique_ptr<trace::TraceFile>, std::string> create_trace(
-    const std::string& program, const std::string& path) {
+tl::expected<std::unique_ptr<trace::TraceFiles>, std::string> create_trace(
+    const std::string& program, const std::string& path, const trace::TraceLimits& limits) {
   if (path.empty()) return nullptr;
-  auto file = trace::TraceFile::create(path, [program, path](const std::string& reason) {
+  auto file = trace::TraceFiles::create(path, limits, [program, path](const std::string& reason) {
     // As one text: other threads may have something to say.
     std::cerr << program + ": --trace: cannot write '" + path + "': " + reason +
                      "; the recording ends there\n";

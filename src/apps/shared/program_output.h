@@ -6,7 +6,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
-#include "forge/trace/trace_output.h"
+#include "forge/trace/trace_files.h"
 
 namespace forge::apps {
 
@@ -14,10 +14,11 @@ namespace forge::apps {
 /// fails, as all others that fail do, and does not end the program.
 void ignore_write_signals();
 
-/// The file of `--trace PATH`; null if `path` is empty. When a write to it fails, `program` says so
-/// at once on the standard error. Errors: those of TraceFile::create(), with the flag.
-tl::expected<std::unique_ptr<trace::TraceFile>, std::string> create_trace(
-    const std::string& program, const std::string& path);
+/// The file of `--trace PATH`, or the first of several; null if `path` is empty. When a write
+/// fails, `program` says so at once on the standard error. Errors: those of TraceFiles::create(),
+/// with the flag.
+tl::expected<std::unique_ptr<trace::TraceFiles>, std::string> create_trace(
+    const std::string& program, const std::string& path, const trace::TraceLimits& limits = {});
 
 /// Did the standard output take everything that was written to it? If not, `program` says so on the
 /// standard error.

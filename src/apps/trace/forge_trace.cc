@@ -35,20 +35,25 @@ class Commands : public Subcommands {
  private:
   CLI::App* add_for_file(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
-    added->add_option("FILE", file_.path, "Trace to read")->required();
+    added
+        ->add_option("FILE", file_.paths,
+                     "Trace to read; the files of a recording that went on in new ones, in order")
+        ->required();
     add_truncated(*added);
     return added;
   }
-  void add_for_two(const char* name, const char* what, std::function<int()> command) {
-    CLI::App* const added = add(name, what, std::move(command));
-    added->add_option("A", file_.path, "First trace")->required();
-    added->add_option("B", other_.path, "Second trace")->required();
+  void add_for_two(const char* name, const char* what,
+                   int (*command)(const TraceArgument&, const TraceArgument&)) {
+    CLI::App* const added = add(name, what, [this, command] {
+      return command({{left_}, file_.truncated}, {{right_}, file_.truncated});
+    });
+    added->add_option("A", left_, "First trace")->required();
+    added->add_option("B", right_, "Second trace")->required();
     add_truncated(*added);
   }
   /// One option of all commands: how a trace is opened.
   void add_truncated(CLI::App& command) {
-    const auto set = [this](std::int64_t) { file_.truncated = other_.truncated = true; };
-    command.add_flag("--truncated", set,
+    command.add_flag("--truncated", file_.truncated,
                      "Take the whole lines of a file that ends within one, as a program that was "
                      "killed may leave it");
   }
@@ -59,12 +64,11 @@ class Commands : public Subcommands {
                      [this] { return run_replay(*replay_flags_, file_, replay_); });
     add_replay_options(*replay, replay_);
     replay_flags_ = replay;
-    add_for_two("diff", "Stop at the first event in which two traces differ",
-                [this] { return run_diff(file_, other_); });
+    add_for_two("diff", "Stop at the first event in which two traces differ", run_diff);
     add_for_two("bisect",
                 "Find the first step in which two runs differ by their chained digests, reading "
                 "only a few lines of both",
-                [this] { return run_bisect(file_, other_); });
+                run_bisect);
   }
 
   void add_verify() {
@@ -101,7 +105,7 @@ class Commands : public Subcommands {
     CLI::App* const step = add_for_file(
         "step", "Step through the run in the terminal: n next, p previous, g go to, q quit",
         [this] { return run_step(file_, step_); });
-    step->add_option("--at", step_.at, "Step to start with")->capture_default_str();
+    step->add_option("--at", step_.at, "Step to start with [the first]");
     step->add_flag("--plain", step_.plain, "Print this step and end");
     step->add_flag("--json", step_.as_json,
                    "Print this step and the state after it as JSON, on one line, and end");
@@ -109,7 +113,8 @@ class Commands : public Subcommands {
   }
 
   TraceArgument file_;
-  TraceArgument other_;
+  std::string left_;
+  std::string right_;
   std::string out_file_;
   ReplayOptions replay_;
   const CLI::App* replay_flags_ = nullptr;

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <vector>
 
+#include "forge/trace/joined_files.h"
 #include "forge/trace/trace_reader.h"
 #include "forge/trace/whole_lines.h"
 
@@ -20,13 +22,13 @@ inline constexpr int kUnusable = 2;   ///< the input, or the place to write to
 /// Says on the standard error what is wrong. Returns kUnusable.
 int unusable(const std::string& message);
 
-/// A trace as the command line names it.
+/// A trace as the command line names it: a file, or those of a recording that went on in new ones.
 struct TraceArgument {
-  std::string path;
-  bool truncated = false;  ///< it may end within a line, which is left out
+  std::vector<std::string> paths;  ///< at least one
+  bool truncated = false;          ///< the last one may end within a line, which is left out
 };
 
-/// A file, and its reader once it is known to be a trace.
+/// Files, and their reader once they are known to be a trace.
 class InputTrace {
  public:
   explicit InputTrace(TraceArgument argument) : argument_(std::move(argument)) {}
@@ -38,20 +40,23 @@ class InputTrace {
   tl::expected<void, std::string> open();
 
   /// Requires: open_file() has succeeded.
-  std::istream& stream() { return whole_ ? whole_->stream() : file_; }
+  std::istream& stream() { return *stream_; }
   /// Requires: open() has succeeded.
   trace::TraceReader& reader() { return *reader_; }
 
-  const std::string& path() const { return argument_.path; }
-  std::string error(const trace::TraceError& error) const {
-    return path() + ": " + to_string(error);
-  }
+  /// That of the first file.
+  const std::string& path() const { return argument_.paths.front(); }
+  /// Names the file that has the byte.
+  std::string error(const trace::TraceError& error) const;
 
  private:
+  tl::expected<void, std::string> open_whole_lines(std::ifstream& last);
+
   TraceArgument argument_;
-  std::ifstream file_;
-  std::unique_ptr<trace::WholeLines>
-      whole_;  // of file_, where it is read up to its last whole line
+  std::vector<std::ifstream> files_;
+  std::unique_ptr<trace::WholeLines> whole_;    // of the last one, if it may end within a line
+  std::unique_ptr<trace::JoinedFiles> joined_;  // if there are several
+  std::istream* stream_ = nullptr;
   std::optional<trace::TraceReader> reader_;
 };
 

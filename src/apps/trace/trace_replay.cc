@@ -104,7 +104,7 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
   if (trace.reader().header().tokens == trace::TraceTokens::veiled) {
     if (flags.count("--target") > 0 || flags.count("--model") > 0) {
-      return unusable(file.path +
+      return unusable(trace.path() +
                       ": its tokens are veiled, so no model can run it again: record "
                       "with --expose-text");
     }
@@ -113,10 +113,10 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
     return print(*plans, ": plans alone, since tokens are veiled");
   }
   auto recorded = runtime::from_trace_header(trace.reader().header());
-  if (!recorded) return unusable(file.path + ": line 1: " + recorded.error());
+  if (!recorded) return unusable(trace.path() + ": line 1: " + recorded.error());
   runtime::TargetOptions& run = recorded->options;
   if (const auto chosen = choose(run, flags, options); !chosen) {
-    return unusable(file.path + ": " + chosen.error());
+    return unusable(trace.path() + ": " + chosen.error());
   }
   tl::expected<trace::ReplayReport, trace::TraceError> replayed;
   if (run.kind == runtime::TargetKind::null) {
@@ -131,7 +131,7 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
     if (!target) return unusable(target.error());
     const auto same =
         runtime::validate_replay(recorded->record, target->record(), **model, run.kind);
-    if (!same) return unusable(file.path + ": line 1: " + same.error());
+    if (!same) return unusable(trace.path() + ": line 1: " + same.error());
     replayed = replay(trace.reader(), target->executor(), vocabulary);
   }
   if (!replayed) return unusable(trace.error(replayed.error()));

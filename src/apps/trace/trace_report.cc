@@ -48,7 +48,7 @@ int run_show(const TraceArgument& file, const trace::StepRange& range) {
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
   const auto shown = show(trace.reader(), range, std::cout);
   if (!shown) return unusable(trace.error(shown.error()));
-  if (*shown == 0) return unusable(file.path + ": no steps in this range");
+  if (*shown == 0) return unusable(trace.path() + ": no steps in this range");
   return kEqual;
 }
 

@@ -29,8 +29,8 @@ class Stepper {
       draw(kKeys);
       const Key key = terminal_.read_key();
       if (key.kind == KeyKind::end || is(key, 'q')) return {};
-      if ((key.kind == KeyKind::next || is(key, 'n')) && step + 1 < frame_.steps) ++step;
-      if ((key.kind == KeyKind::previous || is(key, 'p')) && step > 0) --step;
+      if ((key.kind == KeyKind::next || is(key, 'n')) && step < frame_.last_step) ++step;
+      if ((key.kind == KeyKind::previous || is(key, 'p')) && step > frame_.first_step) --step;
       if (is(key, 'g')) step = ask_step().value_or(step);
     }
   }
@@ -53,14 +53,15 @@ class Stepper {
     terminal_.show(text + below);
   }
 
-  /// The number typed, at most the last step; nothing if it was given up.
+  /// The number typed, between the first and the last step; nothing if it was given up.
   std::optional<std::uint64_t> ask_step() {
     std::string digits;
     while (true) {
-      draw("go to step (0.." + std::to_string(frame_.steps - 1) + "): " + digits + "_");
+      draw("go to step (" + std::to_string(frame_.first_step) + ".." +
+           std::to_string(frame_.last_step) + "): " + digits + "_");
       const Key key = terminal_.read_key();
       if (key.kind == KeyKind::enter && !digits.empty()) {
-        return std::min<std::uint64_t>(std::stoull(digits), frame_.steps - 1);
+        return std::clamp<std::uint64_t>(std::stoull(digits), frame_.first_step, frame_.last_step);
       }
       if (key.kind == KeyKind::erase && !digits.empty()) digits.pop_back();
       const bool is_digit = key.kind == KeyKind::character && key.c >= '0' && key.c <= '9';
@@ -104,32 +105,33 @@ int run_step(const TraceArgument& file, const StepOptions& options) {
   if (const auto opened = trace.open_file(); !opened) return unusable(opened.error());
   const auto index = trace::StepIndex::open(trace.stream());
   if (!index) return unusable(trace.error(index.error()));
-  const std::uint64_t steps = index->steps();
-  if (steps == 0) return unusable(file.path + ": the trace has no steps");
-  if (options.at >= steps) {
-    return unusable("--at " + std::to_string(options.at) + ": " + file.path + " has the steps 0.." +
-                    std::to_string(steps - 1));
+  const std::uint64_t end = index->end();
+  if (end == index->first()) return unusable(trace.path() + ": the trace has no steps");
+  const std::uint64_t at = options.at.value_or(index->first());
+  if (at < index->first() || at >= end) {
+    return unusable("--at " + std::to_string(at) + ": " + trace.path() + " has the steps " +
+                    std::to_string(index->first()) + ".." + std::to_string(end - 1));
   }
-  if (options.to.value_or(options.at) < options.at) {
+  if (options.to.value_or(at) < at) {
     return unusable("--to " + std::to_string(*options.to) + " is before --at " +
-                    std::to_string(options.at));
+                    std::to_string(at));
   }
   trace.stream().clear();
   trace.stream().seekg(0);
   auto timeline = trace::TraceTimeline::open(trace.stream());
   if (!timeline) return unusable(trace.error(timeline.error()));
   if (options.as_json) {
-    return print_json(trace, *timeline, options.at,
-                      std::min(options.to.value_or(options.at), steps - 1));
+    return print_json(trace, *timeline, at, std::min(options.to.value_or(at), end - 1));
   }
-  const trace::FrameOptions frame{.title = std::filesystem::path(file.path).filename().string(),
-                                  .steps = steps};
-  if (options.plain) return print_step(trace, *timeline, options.at, frame);
+  const trace::FrameOptions frame{.title = std::filesystem::path(trace.path()).filename().string(),
+                                  .first_step = index->first(),
+                                  .last_step = end - 1};
+  if (options.plain) return print_step(trace, *timeline, at, frame);
   auto terminal = Terminal::open();
   if (!terminal) {
     return unusable("step: " + terminal.error() + "; --at N --plain prints one step without one");
   }
-  const auto done = Stepper(*timeline, **terminal, frame).run(options.at);
+  const auto done = Stepper(*timeline, **terminal, frame).run(at);
   terminal->reset();  // before anything is said
   if (!done) return unusable(trace.error(done.error()));
   return kEqual;

@@ -9,9 +9,9 @@
 namespace forge::apps {
 
 struct StepOptions {
-  std::uint64_t at = 0;  ///< the step to start with
-  bool plain = false;    ///< print that one and end
-  bool as_json = false;  ///< likewise, as JSON, and those after it up to `to`
+  std::optional<std::uint64_t> at;  ///< the step to start with; else the first
+  bool plain = false;               ///< print that one and end
+  bool as_json = false;             ///< likewise, as JSON, and those after it up to `to`
   std::optional<std::uint64_t> to;
 };
 

@@ -1,0 +1,134 @@
+// forge-infer that records for long: into files that are bounded, and until they are full.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "apps/programs.h"
+#include "apps/server_process.h"
+
+namespace forge::testing {
+namespace {
+
+using nlohmann::json;
+using test::HttpClient;
+using ::testing::HasSubstr;
+
+class BoundedRecordings : public ProgramTest {
+ protected:
+  /// Letters at once, recorded within `limits`.
+  static std::vector<std::string> flags(const std::string& trace,
+                                        const std::vector<std::string>& limits) {
+    std::vector<std::string> flags{"--target", "null", "--trace", trace};
+    flags.insert(flags.end(), limits.begin(), limits.end());
+    return flags;
+  }
+  /// About a hundred bytes of trace a token.
+  static HttpClient::Response ask(const ServerProcess& server, int tokens) {
+    json body = ServerProcess::question(tokens);
+    body["model"] = "null";
+    return server.complete(body);
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path(""))) {
+      files.push_back(entry.path().string());
+    }
+    std::ranges::sort(files);
+    return files;
+  }
+};
+
+TEST_F(BoundedRecordings, go_on_in_files_that_replay_together_and_each_by_itself) {
+  ServerProcess server(flags(path("run.jsonl"), {"--trace-size", "65536"}));
+  ASSERT_TRUE(server.listens()) << server.said();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(server, 500).status, 200U);
+  EXPECT_EQ(server.end(), 0);
+  const std::vector<std::string> all = files();
+  ASSERT_GT(all.size(), 2U);
+  EXPECT_EQ(all.front(), path("run.000001.jsonl"));
+  std::string together;
+  for (const std::string& file : all) {
+    together += " " + file;
+    const Outcome alone = run(FORGE_TRACE " replay " + file);
+    EXPECT_EQ(alone.status, 0) << alone.output;
+  }
+  const Outcome replayed = run(FORGE_TRACE " replay" + together);
+  EXPECT_EQ(replayed.status, 0) << replayed.output;
+  EXPECT_THAT(run(FORGE_TRACE " stats" + together).output, HasSubstr("requests      5"));
+  const Outcome torn = run(FORGE_TRACE " stats " + all[0] + " " + all[2]);
+  EXPECT_EQ(torn.status, 2);
+  EXPECT_THAT(torn.output, HasSubstr(all[2] + ": line "));
+  EXPECT_THAT(torn.output, HasSubstr("one of the sequence is missing"));
+}
+
+TEST_F(BoundedRecordings, keep_the_newest_files_and_go_on_after_a_restart) {
+  for (int start = 0; start < 2; ++start) {
+    ServerProcess server(flags(path("run.jsonl"), {"--trace-size", "65536", "--trace-keep", "2"}));
+    ASSERT_TRUE(server.listens()) << server.said();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(server, 500).status, 200U);
+    EXPECT_EQ(server.end(), 0);
+    EXPECT_EQ(files().size(), start == 0 ? 2U : 4U) << "those of the run before are not its own";
+  }
+}
+
+TEST_F(BoundedRecordings, end_at_their_limit_and_the_server_goes_on) {
+  ServerProcess server(flags(path("run.jsonl"), {"--trace-total", "65536"}));
+  ASSERT_TRUE(server.listens()) << server.said();
+  const auto metrics = [&server] { return HttpClient(server.port()).get("/metrics").body; };
+  EXPECT_THAT(metrics(), ::testing::ContainsRegex("forge:trace_failed\\{[^\n]*\\} 0\n"));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(server, 500).status, 200U);
+  const json health = server.health().json();
+  EXPECT_EQ(health["status"], "ok");
+  EXPECT_EQ(health["trace"]["state"], "failed");
+  EXPECT_THAT(health["trace"]["reason"].get<std::string>(), HasSubstr("limit of 65536 bytes"));
+  EXPECT_THAT(metrics(), ::testing::ContainsRegex("forge:trace_failed\\{[^\n]*\\} 1\n"));
+  EXPECT_EQ(server.end(), 1);
+  EXPECT_THAT(server.read_all(), HasSubstr("the recording ends there"));
+  EXPECT_LE(std::filesystem::file_size(path("run.jsonl")), 65536U);
+  EXPECT_EQ(run(FORGE_TRACE " replay " + path("run.jsonl")).status, 0);
+}
+
+TEST_F(BoundedRecordings, know_a_request_by_its_traceparent) {
+  ServerProcess server(flags(path("run.jsonl"), {}));
+  ASSERT_TRUE(server.listens()) << server.said();
+  const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  json body = ServerProcess::question(3);
+  body["model"] = "null";
+  HttpClient client(server.port());
+  client.send(HttpClient::text("POST", "/v1/completions", body.dump(),
+                               {{"Content-Type", "application/json"},
+                                {"traceparent", "00-" + id + "-00f067aa0ba902b7-01"}}));
+  EXPECT_EQ(client.read().status, 200U);
+  EXPECT_EQ(ask(server, 3).status, 200U);
+  client.close();
+  EXPECT_EQ(server.end(), 0);
+  const std::string trace = read_file(path("run.jsonl"));
+  EXPECT_THAT(trace, HasSubstr(R"(},"trace_id":")" + id + R"("}})"));
+  EXPECT_EQ(trace.find("trace_id"), trace.rfind("trace_id")) << "the other one came without";
+  EXPECT_EQ(
+      run(FORGE_TRACE " export --perfetto " + path("out.json") + " " + path("run.jsonl")).status,
+      0);
+  EXPECT_THAT(read_file(path("out.json")), HasSubstr(R"("trace_id":")" + id + '"'));
+}
+
+TEST_F(BoundedRecordings, refuse_limits_that_make_no_sense) {
+  const std::string infer = FORGE_INFER " --target null --addr 127.0.0.1:0 ";
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--trace-size 65536", "--trace-size needs --trace"},
+      {"--trace-total 65536", "--trace-total needs --trace"},
+      {"--trace t --trace-keep 2", "--trace-keep needs --trace-size"},
+      {"--trace t --trace-size 1", "--trace-size: Value 1 not in range"},
+      {"--trace t --trace-size 131072 --trace-total 65536",
+       "--trace-total 65536 is less than --trace-size 131072"}};
+  for (const auto& [flags, said] : wrong) {
+    const Outcome outcome = run(infer + flags);
+    EXPECT_EQ(outcome.status, 2) << flags;
+    EXPECT_THAT(outcome.output, HasSubstr(said)) << flags;
+  }
+}
+
+}  // namespace
+}  // namespace forge::testing
