@@ -13,7 +13,7 @@
 // for people (PrefixCacheStatistics, SequenceView::overtaken), which begin anew; where things lie
 // in memory.
 //
-// All types are regular values; the trace format writes them as JSON (trace/fields.h).
+// All types are regular values; the trace format writes them as JSON (src/trace/snapshot_fields.h).
 #pragma once
 
 #include <cstdint>
