@@ -35,11 +35,12 @@ tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {
   return Runtime(std::move(options), *std::move(model), *std::move(target));
 }
 
-trace::TraceWriter& Runtime::record(trace::TraceOutput& out, trace::TraceTokens tokens) {
+trace::TraceWriter& Runtime::record(std::span<trace::TraceOutput* const> outputs,
+                                    trace::TraceTokens tokens) {
   FORGE_CHECK(trace_ == nullptr, "the run is recorded already");
   auto header = to_trace_header(options_, target_->record(), target_->device_name());
   header.tokens = tokens;
-  trace_ = std::make_unique<trace::TraceWriter>(out, header);
+  trace_ = std::make_unique<trace::TraceWriter>(outputs, header);
   make_engine();
   return *trace_;
 }

@@ -19,6 +19,7 @@ Answer version(const RouteCall& call);
 Answer health(const RouteCall& call);
 Answer metrics(const RouteCall& call);
 Answer load(const RouteCall& call);
+Answer trace(const RouteCall& call);
 Answer cache_stats(const RouteCall& call);
 Answer cache_clear(const RouteCall& call);
 

@@ -51,6 +51,10 @@ constexpr std::array kRoutes = {
           "the context, the places and the chat template, as of llama.cpp", handlers::props},
     Route{get, "/forge/v1/health", operators, BodyKind::none,
           "what the engine has done and holds; the status is that of /health", handlers::health},
+    Route{get, "/forge/v1/trace", operators, BodyKind::none,
+          "the last steps as a trace, for forge-trace and the page "
+          "([serving.md](serving.md#the-last-steps))",
+          handlers::trace},
     Route{get, "/metrics", operators, BodyKind::none,
           "counters, gauges and histograms for Prometheus ([metrics.md](metrics.md)); for everyone "
           "with `--metrics-open`",

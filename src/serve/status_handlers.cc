@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "forge/core/names.h"
+#include "framing.h"
 #include "handlers.h"
 #include "health.h"
 #include "request_body.h"
@@ -81,6 +82,19 @@ Answer load(const RouteCall& call) {
   const engine::EngineStatus status = call.state.model().loop.status();
   const nlohmann::ordered_json body = {{"server_load", status.waiting + status.running}};
   return Reply{.body = body.dump()};
+}
+
+Answer trace(const RouteCall& call) {
+  const auto& window = call.state.options.trace_window;
+  if (!window) {
+    return reply_of(request_error(
+        404,
+        "this server keeps no steps: --trace-window says for how many bytes of them there is room",
+        "no_trace_window"));
+  }
+  return Reply{.body = window(),
+               .headers = {{http::field::content_type, std::string(kJsonLines)},
+                           {http::field::cache_control, "no-store"}}};
 }
 
 /// Takes no fields.

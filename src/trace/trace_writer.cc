@@ -1,5 +1,8 @@
 #include "forge/trace/trace_writer.h"
 
+#include <algorithm>
+#include <array>
+
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
@@ -85,12 +88,19 @@ struct AppendEvent {
 
 }  // namespace
 
-TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header) : out_(out), header_(header) {
+TraceWriter::TraceWriter(std::span<TraceOutput* const> outputs, const TraceHeader& header)
+    : header_(header) {
+  for (TraceOutput* const out : outputs) {
+    outputs_.push_back({out});
+    if (out->has_next() && !open_) open_.emplace();
+  }
   if (header.tokens == TraceTokens::veiled) veil_ = TokenVeil::random();
-  if (out_.has_next()) open_.emplace();
   append_header(line_, header_);
   end_line();
 }
+
+TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header)
+    : TraceWriter(std::array{&out}, header) {}
 
 TraceWriter::TraceWriter(std::ostream& out, const TraceHeader& header)
     : TraceWriter(std::make_unique<TraceStream>(out), header) {}
@@ -131,30 +141,47 @@ void TraceWriter::step(const StepPlan& plan, const StepResult& result, const Cac
   end_line();
 }
 
+bool TraceWriter::wants_snapshot() const { return std::ranges::any_of(outputs_, is_full); }
+
 void TraceWriter::go_on(const SchedulerSnapshot& scheduler) {
-  note(out_.next());
-  append_header(line_, header_);
-  end_line();
+  TextBuffer header;
+  append_header(header, header_);
+  header.append('\n');
   append_snapshot(line_, {.scheduler = veil_ ? veil_->snapshot(scheduler) : scheduler,
                           .requests = open_.value().all(),
                           .link = run_.value()});
-  end_line();
+  line_.append('\n');
+  for (Output& output : outputs_) {
+    if (!is_full(output)) continue;
+    note(output, output.out->next());
+    write(output, header.view());
+    write(output, line_.view());
+  }
+  line_.clear();
 }
 
 void TraceWriter::end_line() {
   line_.append('\n');
-  if (!failure_) note(out_.write(line_.view()));
+  for (Output& output : outputs_) write(output, line_.view());
   line_.clear();
 }
 
+void TraceWriter::write(Output& output, std::string_view line) {
+  if (!output.has_failed) note(output, output.out->write(line));
+}
+
 bool TraceWriter::flush() {
-  if (!failure_) note(out_.flush());
+  for (Output& output : outputs_) {
+    if (!output.has_failed) note(output, output.out->flush());
+  }
   if (!failure_) steps_flushed_ = steps_;
   return !failure_;
 }
 
-void TraceWriter::note(const TraceOutput::Written& written) {
-  if (!written) failure_ = written.error();
+void TraceWriter::note(Output& output, const TraceOutput::Written& written) {
+  if (written) return;
+  output.has_failed = true;
+  if (!failure_) failure_ = written.error();
 }
 
 std::string to_json_line(const TraceHeader& header) {

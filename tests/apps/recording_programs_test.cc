@@ -75,7 +75,8 @@ TEST_F(RecordingPrograms, without_expose_text_a_trace_has_plans_and_lengths_alon
       << replay.output;
   expect_refused(FORGE_TRACE " replay --target cpu " + path("t.jsonl"), 2,
                  "its tokens are veiled, so no model can run it again: record with --expose-text");
-  expect_refused(FORGE_INFER " --addr 127.0.0.1:0 --expose-text", 2, "--expose-text needs --trace");
+  expect_refused(FORGE_INFER " --addr 127.0.0.1:0 --trace-window 0 --expose-text", 2,
+                 "--expose-text needs --trace, or a --trace-window");
 }
 
 TEST_F(RecordingPrograms, a_disk_that_fills_up_is_told_at_once_and_changes_no_answer) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <sstream>
 
 #include "forge/core/heartbeat.h"
@@ -88,7 +89,7 @@ TEST(Open, a_run_is_recorded_with_what_gave_it_its_bits) {
   ASSERT_TRUE(runtime) << runtime.error();
   std::ostringstream file;
   trace::TraceStream out(file);
-  const trace::TraceWriter& trace = runtime->record(out);
+  const trace::TraceWriter& trace = runtime->record(std::array<trace::TraceOutput*, 1>{&out});
   told(*runtime, "Once");
   EXPECT_GT(trace.steps(), 0U);
   EXPECT_THAT(file.str(), ::testing::HasSubstr(R"("layers":2)"));

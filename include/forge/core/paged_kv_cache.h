@@ -183,8 +183,8 @@ class PagedKVCache {
   std::uint32_t block_size() const { return block_size_; }
   const BlockPool& pool() const { return pool_; }
   const PrefixIndex* index() const { return index_.get(); }  ///< null without prefix caching
-  std::uint64_t insertions() const { return insertions_; }  ///< blocks published, with a snapshot's
-  std::uint64_t evictions() const { return evictions_; }  ///< cached blocks given up so far
+  std::uint64_t insertions() const { return insertions_; }   ///< blocks published so far
+  std::uint64_t evictions() const { return evictions_; }     ///< cached blocks given up so far
 
   /// The blocks and the tables of `sequences`, but for those of them that have none.
   CacheSnapshot snapshot(std::span<const SeqId> sequences) const;

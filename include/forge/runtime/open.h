@@ -22,6 +22,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -53,9 +54,9 @@ class Runtime {
   const TargetOptions& options() const { return options_; }
 
   /// Records every event from now on. Digests of logits are in the trace if options had
-  /// executor.digest_logits and `tokens` are exposed. Borrows `out`. Requires: nothing has been
-  /// submitted; called once.
-  trace::TraceWriter& record(trace::TraceOutput& out,
+  /// executor.digest_logits and `tokens` are exposed. Borrows the outputs. Requires: nothing has
+  /// been submitted; called once.
+  trace::TraceWriter& record(std::span<trace::TraceOutput* const> outputs,
                              trace::TraceTokens tokens = trace::TraceTokens::exposed);
 
  private:

@@ -1,6 +1,7 @@
 // InferOptions: what the command line of forge-infer says.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,7 @@ struct InferOptions {
   kv_events::KvEventOptions kv_events;  // without an endpoint nothing is told
   std::string trace_file;
   trace::TraceLimits trace_limits;
+  std::uint64_t trace_window_bytes = std::uint64_t{4} << 20;  // 0: no window
   std::string request_log;    // a file, or "-"; empty: requests are not logged
   bool exposes_text = false;  // in the trace
   ProfileOptions profile;

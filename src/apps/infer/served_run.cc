@@ -3,6 +3,7 @@
 #include <ctime>
 #include <iostream>
 #include <utility>
+#include <vector>
 
 #include "forge/executor/faulty_executor.h"
 #include "forge/linear/machine_limits.h"
@@ -21,7 +22,7 @@ namespace {
 /// A model on its target.
 class ModelRun : public ServedRun {
  public:
-  static Opened open(const InferOptions& options) {
+  static Opened open(const InferOptions& options, trace::TraceWindow* window) {
     std::unique_ptr<ModelRun> run(new ModelRun(options));
     runtime::TargetOptions target = options.target;
     target.executor.digest_logits = options.exposes_text;
@@ -34,7 +35,9 @@ class ModelRun : public ServedRun {
       run->profile_.profile.set_limits(linear::measure_limits(runtime.model().threads()));
     }
     print_model(runtime, options);
-    if (auto begun = run->begin_trace(); !begun) return tl::unexpected(std::move(begun.error()));
+    if (auto begun = run->begin_trace(window); !begun) {
+      return tl::unexpected(std::move(begun.error()));
+    }
     return run;
   }
 
@@ -54,8 +57,8 @@ class ModelRun : public ServedRun {
  private:
   using ServedRun::ServedRun;
 
-  trace::TraceWriter* record(trace::TraceTokens tokens) override {
-    return &runtime_->record(*trace_file_, tokens);
+  trace::TraceWriter* record(Outputs outputs, trace::TraceTokens tokens) override {
+    return &runtime_->record(outputs, tokens);
   }
 
   NamedProfile profile_{"all passes", model::PassProfile()};
@@ -65,9 +68,11 @@ class ModelRun : public ServedRun {
 /// Letters, at once.
 class NullRun : public ServedRun {
  public:
-  static Opened open(const InferOptions& options) {
+  static Opened open(const InferOptions& options, trace::TraceWindow* window) {
     std::unique_ptr<NullRun> run(new NullRun(options));
-    if (auto begun = run->begin_trace(); !begun) return tl::unexpected(std::move(begun.error()));
+    if (auto begun = run->begin_trace(window); !begun) {
+      return tl::unexpected(std::move(begun.error()));
+    }
     run->engine_ =
         std::make_unique<engine::Engine>(options.target.scheduler, run->executor_,
                                          run->writer_.get(), options.target.on_target_lost);
@@ -91,10 +96,10 @@ class NullRun : public ServedRun {
                  {.first = text::ByteTokenizer::token_of('a').value, .count = 26}),
         executor_(letters_, options.target.faults) {}
 
-  trace::TraceWriter* record(trace::TraceTokens tokens) override {
+  trace::TraceWriter* record(Outputs outputs, trace::TraceTokens tokens) override {
     auto header = runtime::to_trace_header(options_.target);
     header.tokens = tokens;
-    writer_ = std::make_unique<trace::TraceWriter>(*trace_file_, header);
+    writer_ = std::make_unique<trace::TraceWriter>(outputs, header);
     return writer_.get();
   }
 
@@ -107,17 +112,21 @@ class NullRun : public ServedRun {
 
 }  // namespace
 
-ServedRun::Opened ServedRun::open(const InferOptions& options) {
-  return options.target.kind == runtime::TargetKind::null ? NullRun::open(options)
-                                                          : ModelRun::open(options);
+ServedRun::Opened ServedRun::open(const InferOptions& options, trace::TraceWindow* window) {
+  return options.target.kind == runtime::TargetKind::null ? NullRun::open(options, window)
+                                                          : ModelRun::open(options, window);
 }
 
-tl::expected<void, std::string> ServedRun::begin_trace() {
+tl::expected<void, std::string> ServedRun::begin_trace(trace::TraceWindow* window) {
   auto file = create_trace("forge-infer", options_.trace_file, options_.trace_limits);
   if (!file) return tl::unexpected(std::move(file.error()));
   trace_file_ = *std::move(file);
-  if (trace_file_ == nullptr) return {};
-  trace_ = record(options_.exposes_text ? trace::TraceTokens::exposed : trace::TraceTokens::veiled);
+  std::vector<trace::TraceOutput*> outputs;
+  if (trace_file_ != nullptr) outputs.push_back(trace_file_.get());
+  if (window != nullptr) outputs.push_back(window);
+  if (outputs.empty()) return {};
+  trace_ = record(outputs,
+                  options_.exposes_text ? trace::TraceTokens::exposed : trace::TraceTokens::veiled);
   if (trace_->flush()) return {};
   return tl::unexpected("--trace: '" + options_.trace_file + "' has not taken the header");
 }

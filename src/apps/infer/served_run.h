@@ -5,12 +5,15 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 
 #include "forge/engine/engine.h"
 #include "forge/serve/openai_api.h"
 #include "forge/text/tokenizer.h"
+#include "forge/trace/trace_files.h"
+#include "forge/trace/trace_window.h"
 #include "forge/trace/trace_writer.h"
 #include "infer_options.h"
 #include "program_output.h"
@@ -22,8 +25,9 @@ class ServedRun {
   using Opened = tl::expected<std::unique_ptr<ServedRun>, std::string>;
 
   /// Opens the model, which takes a while, says on stderr what it is, and creates the trace.
-  /// Errors: a sentence that names the flag at fault.
-  static Opened open(const InferOptions& options);
+  /// It is recorded into the window, too, which may be null and is borrowed. Errors: a sentence that
+  /// names the flag at fault.
+  static Opened open(const InferOptions& options, trace::TraceWindow* window);
 
   virtual ~ServedRun() = default;
   ServedRun(const ServedRun&) = delete;
@@ -37,18 +41,21 @@ class ServedRun {
   virtual std::string finish();
 
  protected:
+  using Outputs = std::span<trace::TraceOutput* const>;
+
   explicit ServedRun(const InferOptions& options) : options_(options) {}
 
-  /// Errors: those of create_trace(); the trace does not take its header.
-  tl::expected<void, std::string> begin_trace();
-  /// Makes the writer of the run, into trace_file_.
-  virtual trace::TraceWriter* record(trace::TraceTokens tokens) = 0;
+  /// Into the file of the options and into the window, where there are such. Errors: those of
+  /// create_trace(); the trace does not take its header.
+  tl::expected<void, std::string> begin_trace(trace::TraceWindow* window);
+  /// Makes the writer of the run.
+  virtual trace::TraceWriter* record(Outputs outputs, trace::TraceTokens tokens) = 0;
 
   const InferOptions options_;
-  std::unique_ptr<trace::TraceFiles> trace_file_;  // outlives its writer
 
  private:
-  trace::TraceWriter* trace_ = nullptr;  // if the run is recorded
+  std::unique_ptr<trace::TraceFiles> trace_file_;  // outlives its writer
+  trace::TraceWriter* trace_ = nullptr;            // if the run is recorded
 };
 
 }  // namespace forge::apps

@@ -35,7 +35,7 @@ void await_second_signal(boost::asio::signal_set& signals) {
 
 /// What the server and the loop have to say while they run, on stderr.
 InferOptions with_reporters(InferOptions options, RequestLog* request_log,
-                            CacheEvents* cache_events) {
+                            CacheEvents* cache_events, const trace::TraceWindow* window) {
   options.http.on_connection_error = [](std::string_view what) {
     note("a connection was closed: " + std::string(what));
   };
@@ -57,7 +57,15 @@ InferOptions with_reporters(InferOptions options, RequestLog* request_log,
       return serve::EventCounts{.published = counts.published, .dropped = counts.dropped};
     };
   }
+  if (window != nullptr) {
+    options.http.trace_window = [window] { return window->text(); };
+  }
   return options;
+}
+
+std::unique_ptr<trace::TraceWindow> window_of(const InferOptions& options) {
+  if (options.trace_window_bytes == 0) return nullptr;
+  return std::make_unique<trace::TraceWindow>(options.trace_window_bytes);
 }
 
 /// Calls `function` when it goes, whether by a return or an exception.
@@ -82,9 +90,11 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
 
 Serving::Serving(InferOptions options, std::unique_ptr<RequestLog> request_log,
                  std::unique_ptr<CacheEvents> cache_events)
-    : options_(with_reporters(std::move(options), request_log.get(), cache_events.get())),
-      request_log_(std::move(request_log)),
+    : request_log_(std::move(request_log)),
       cache_events_(std::move(cache_events)),
+      trace_window_(window_of(options)),
+      options_(with_reporters(std::move(options), request_log_.get(), cache_events_.get(),
+                              trace_window_.get())),
       signals_(io_, SIGINT, SIGTERM),
       hangups_(io_),
       watchdog_(io_),
@@ -126,7 +136,7 @@ void Serving::load() {
   }
   loading_ = std::async(std::launch::async, [this] {
     const AtEnd tell{[this] { boost::asio::post(io_, [this] { begin(); }); }};
-    return ServedRun::open(options_);
+    return ServedRun::open(options_, trace_window_.get());
   });
 }
 

@@ -20,6 +20,7 @@
 #include "forge/core/heartbeat.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
+#include "forge/trace/trace_window.h"
 #include "infer_options.h"
 #include "request_log.h"
 #include "served_run.h"
@@ -55,12 +56,13 @@ class Serving {
   /// After the last connection. Returns the exit status.
   int end();
 
-  InferOptions options_;
   const ServiceManager manager_ = ServiceManager::from_environment();
   Heartbeat heartbeat_;                        // of the target
   std::unique_ptr<RequestLog> request_log_;    // outlives connections, which io_ may still have
   std::unique_ptr<CacheEvents> cache_events_;  // outlives the loop, which tells it
-  boost::asio::io_context io_;                 // outlives the loop, which posts to it
+  std::unique_ptr<trace::TraceWindow> trace_window_;  // outlives the loop, which records into it
+  InferOptions options_;
+  boost::asio::io_context io_;  // outlives the loop, which posts to it
   boost::asio::signal_set signals_;
   boost::asio::signal_set hangups_;  // that have the credentials read again
   boost::asio::steady_timer watchdog_;

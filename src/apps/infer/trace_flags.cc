@@ -9,6 +9,7 @@ namespace {
 constexpr const char* kRecording = "What is recorded";
 constexpr std::int64_t kSmallestFile = std::int64_t{1} << 16;
 constexpr std::int64_t kLargestFile = std::int64_t{1} << 40;
+constexpr std::int64_t kLargestWindow = std::int64_t{1} << 28;
 
 }  // namespace
 
@@ -38,6 +39,12 @@ void add_trace(CLI::App& app, InferOptions& options) {
       ->type_name("BYTES")
       ->check(CLI::Range(kSmallestFile, kLargestFile))
       ->group(kRecording);
+  app.add_option("--trace-window", options.trace_window_bytes,
+                 "Keep the last steps in memory, in so many bytes, for GET /forge/v1/trace and the "
+                 "page; 0: none")
+      ->type_name("BYTES")
+      ->check(CLI::Range(std::int64_t{0}, kLargestWindow))
+      ->group(kRecording);
   app.add_flag("--expose-text", options.exposes_text,
                "The trace has the tokens of prompts and answers, the texts of grammars and the "
                "digests of all logits, so that a model can run it again; without it tokens are "
@@ -46,11 +53,13 @@ void add_trace(CLI::App& app, InferOptions& options) {
 }
 
 std::string trace_fault(const CLI::App& app, const InferOptions& options) {
-  for (const char* const flag :
-       {"--trace-size", "--trace-keep", "--trace-total", "--expose-text"}) {
+  for (const char* const flag : {"--trace-size", "--trace-keep", "--trace-total"}) {
     if (app.count(flag) > 0 && options.trace_file.empty()) {
       return std::string(flag) + " needs --trace";
     }
+  }
+  if (options.exposes_text && options.trace_file.empty() && options.trace_window_bytes == 0) {
+    return "--expose-text needs --trace, or a --trace-window";
   }
   const trace::TraceLimits& limits = options.trace_limits;
   if (limits.keep > 0 && limits.file_bytes == 0) return "--trace-keep needs --trace-size";
