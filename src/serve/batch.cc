@@ -25,9 +25,9 @@ ApiError late(std::chrono::milliseconds limit) {
                        "request_timeout");
 }
 
-BatchFault shut_down(BatchLine line) {
+BatchFault shut_down(std::string custom_id) {
   const engine::LoopError error = engine::ShuttingDown{};
-  return {std::move(line.custom_id), server_error(503, to_string(error), "shutting_down")};
+  return {std::move(custom_id), server_error(503, to_string(error), "shutting_down")};
 }
 
 }  // namespace
@@ -40,8 +40,7 @@ Batch::Batch(std::shared_ptr<ServerState> state, Client client, RequestRecord re
       io_(state_->acceptor.get_executor()),
       splitter_(state_->options.body_limit_bytes),
       idle_since_(std::chrono::steady_clock::now()),
-      changed_(io_, asio::steady_timer::time_point::max()),
-      patience_(io_) {}
+      changed_(io_, asio::steady_timer::time_point::max()) {}
 
 asio::awaitable<Batch::Reading> Batch::read_lines() {
   bool goes_on = true;
@@ -152,9 +151,12 @@ bool Batch::has_room(std::size_t bytes) const {
   const std::uint64_t bytes_max = kBodiesAtOnce * state_->options.body_limit_bytes;
   if (lines_.size() >= kLinesAtOnce || bytes_ + bytes > bytes_max) return false;
   const engine::EngineLoop& loop = state_->model().loop;
-  const engine::EngineStatus status = loop.status();
-  return without_tokens_ == 0 ||
-         status.waiting + status.running < loop.config().batch.max_batch_size;
+  if (without_tokens_ == 0) return true;
+  const engine::EngineStatus status = loop.status();  // may not have the last ones yet
+  const auto ours = static_cast<std::size_t>(std::ranges::count_if(
+      lines_, [](const auto& line) { return !line->is_submitted || line->run != nullptr; }));
+  return std::max<std::size_t>(status.waiting + status.running + not_submitted_, ours) <
+         loop.config().batch.max_batch_size;
 }
 
 asio::awaitable<void> Batch::wait_for_room(std::size_t bytes) {
@@ -162,14 +164,15 @@ asio::awaitable<void> Batch::wait_for_room(std::size_t bytes) {
 }
 
 asio::awaitable<void> Batch::begin(BatchLine parsed, std::size_t number) {
-  const auto line = std::make_shared<Line>();
-  line->custom_id = parsed.custom_id;
+  const auto line = std::make_shared<Line>(io_);
+  line->custom_id = std::move(parsed.custom_id);
+  line->number = number;
   line->bytes = parsed.body.size();
   line->record = record_;
   line->record.request_id = random_id();
   line->begun = std::chrono::steady_clock::now();
   if (state_->phase != Phase::serving) {
-    std::string fault = fault_line(shut_down(std::move(parsed)), number);
+    std::string fault = fault_line(shut_down(line->custom_id), number);
     co_await tell(std::move(fault));
     co_return;
   }
@@ -185,21 +188,24 @@ asio::awaitable<void> Batch::begin(BatchLine parsed, std::size_t number) {
     co_return;
   }
   const RunOptions options{
-      .client = client_, .record = line->record, .begun = line->begun, .patience = &patience_};
-  auto run = co_await RequestRun::start(*state_, *std::move(request), options);
-  if (!run && state_->phase != Phase::serving) {
-    std::string fault = fault_line(shut_down(std::move(parsed)), number);
-    co_await tell(std::move(fault));
+      .client = client_, .record = line->record, .begun = line->begun, .patience = &line->patience};
+  waiting_ = line;
+  auto start = co_await RequestStart::admit(*state_, *std::move(request), options);
+  waiting_.reset();
+  if (!start) {
+    co_await refuse(*line, start.error());
     co_return;
   }
-  if (!run) {
-    co_await reply(*line, run.error());
-    co_return;
-  }
-  line->run = *std::move(run);
+  line->start.emplace(*std::move(start));
+  spawn(line);
+}
+
+void Batch::spawn(const std::shared_ptr<Line>& line) {
+  line->turn = turns_++;
   lines_.insert(line);
   bytes_ += line->bytes;
   ++without_tokens_;
+  ++not_submitted_;
   asio::co_spawn(
       io_, answer(line),
       asio::bind_cancellation_slot(line->cancelled.slot(), [self = shared_from_this(),
@@ -208,22 +214,57 @@ asio::awaitable<void> Batch::begin(BatchLine parsed, std::size_t number) {
       }));
 }
 
-asio::awaitable<void> Batch::answer(std::shared_ptr<Line> line) {
-  Reply whole;
-  std::optional<ApiError> failed;
-  while (!line->run->ended() && !failed) {
-    const RequestRun::Step step = co_await line->run->next(false);
-    failed = step.failed;
-    got_tokens(*line);
-  }
-  if (failed) {
-    whole = reply_of(*failed);
+asio::awaitable<RequestRun::Started> Batch::start(Line& line) {
+  const auto tokenized = co_await line.start->tokenize(TokenizerWorker::From::batch);
+  while (line.turn != turn_) co_await changed_.async_wait(kAsTuple);
+  RequestRun::Started started;
+  if (tokenized) {
+    started = co_await line.start->submit();
   } else {
-    whole.body = line->run->answer();
+    started = tl::unexpected(tokenized.error());
   }
+  line.start.reset();
+  was_submitted(line);
+  co_return started;
+}
+
+asio::awaitable<Reply> Batch::run(Line& line) {
+  while (!line.run->ended()) {
+    const RequestRun::Step step = co_await line.run->next(false);
+    if (step.failed) co_return reply_of(*step.failed);
+    got_tokens(line);
+  }
+  co_return Reply{.body = line.run->answer()};
+}
+
+asio::awaitable<void> Batch::answer(std::shared_ptr<Line> line) {
+  auto started = co_await start(*line);
+  if (!started) {
+    co_await refuse(*line, started.error());
+    co_return;
+  }
+  line->run = *std::move(started);
+  const Reply whole = co_await run(*line);
   line->run.reset();  // before the client takes the answer: others may have its place
-  wake();
+  got_tokens(*line);
   co_await reply(*line, whole);
+}
+
+asio::awaitable<void> Batch::refuse(Line& line, const Reply& refusal) {
+  if (state_->phase == Phase::serving) {
+    co_await reply(line, refusal);
+    co_return;
+  }
+  line.record.status = 503;
+  std::string fault = fault_line(shut_down(line.custom_id), line.number);
+  co_await tell(std::move(fault));
+}
+
+void Batch::was_submitted(Line& line) {
+  if (std::exchange(line.is_submitted, true)) return;
+  --not_submitted_;
+  ++turn_;
+  wake();
 }
 
 void Batch::got_tokens(Line& line) {
@@ -246,6 +287,7 @@ void Batch::ended(const std::shared_ptr<Line>& line, const std::exception_ptr& e
     state_->options.on_request(line->record);
   }
   line->run.reset();
+  was_submitted(*line);
   got_tokens(*line);
   bytes_ -= line->bytes;
   lines_.erase(line);
@@ -287,7 +329,8 @@ void Batch::cancel() {
 
 void Batch::wake() {
   changed_.cancel();
-  patience_.cancel();
+  if (waiting_) waiting_->patience.cancel();
+  for (const auto& line : lines_) line->patience.cancel();
 }
 
 }  // namespace forge::serve

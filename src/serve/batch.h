@@ -1,16 +1,17 @@
 // Batch: the requests of one POST /forge/v1/batch, line by line, as they are read.
 //
-//   body --> LineSplitter --> parse --> room? --> RequestRun::start --+--> the model --> a line
-//    ^           one line at a time, in their order                   |    of the answer
-//    |                                                                |    in the order in
-//    +-- read only while there is room for one more line <------------+    which they end
+//   body --> LineSplitter --> parse --> room? --> admit --> tokenize --> submit --> the model
+//    ^           one line at a time, in their order        several    in their        |
+//    |                                                     at once    order           v
+//    +-- read only while there is room for one more line <------------------- a line of the answer
+//                                                               in the order in which they end
 //
 // A line begins when there is room for it:
 //   1. at most kLinesAtOnce are under way, from their beginning until their answer is written, and
 //      no more text than four bodies of a usual request may have;
 //   2. none of them waits for its first token, unless the batch of the model has a place for one
-//      more: so lines fill what nobody uses, and where others wait a batch has one place in the
-//      queue, for its turn;
+//      more, with those that are being tokenized: so lines fill what nobody uses, and where others
+//      wait a batch has one place in the queue, for its turn;
 //   3. its client may have one more, and has the tokens for it; the queue takes it. It waits for
 //      as long as that takes, and all behind it do.
 // Its priority is low unless it says otherwise. What is not read stays with the client: neither
@@ -47,6 +48,7 @@
 #include "forge/serve/request_record.h"
 #include "line_splitter.h"
 #include "request_run.h"
+#include "request_start.h"
 #include "server_state.h"
 
 namespace forge::serve {
@@ -92,12 +94,19 @@ class Batch : public std::enable_shared_from_this<Batch> {
 
   /// A line under way.
   struct Line {
+    explicit Line(const asio::any_io_executor& io) : patience(io) {}
+
     std::string custom_id;
+    std::size_t number = 0;  // as a text has lines
+    std::uint64_t turn = 0;  // to be submitted
     std::size_t bytes = 0;
     RequestRecord record;
     TimePoint begun;
+    std::optional<RequestStart> start;
     std::unique_ptr<RequestRun> run;
+    bool is_submitted = false;
     bool has_tokens = false;
+    asio::steady_timer patience;  // RunOptions::patience
     asio::cancellation_signal cancelled;
   };
 
@@ -114,12 +123,20 @@ class Batch : public std::enable_shared_from_this<Batch> {
   bool has_room(std::size_t bytes) const;
   asio::awaitable<void> wait_for_room(std::size_t bytes);
   asio::awaitable<void> begin(BatchLine parsed, std::size_t number);
+  /// Begins to answer it, beside the others. Requires: it has been admitted.
+  void spawn(const std::shared_ptr<Line>& line);
   asio::awaitable<void> answer(std::shared_ptr<Line> line);
+  /// Tokens, then its turn to be submitted.
+  asio::awaitable<RequestRun::Started> start(Line& line);
+  asio::awaitable<Reply> run(Line& line);
+  /// `refusal`, or that a shutdown has come first.
+  asio::awaitable<void> refuse(Line& line, const Reply& refusal);
   asio::awaitable<void> reply(Line& line, const Reply& reply);
   void ended(const std::shared_ptr<Line>& line, const std::exception_ptr& error);
   /// Returns when it is written, or the client has gone.
   asio::awaitable<void> tell(std::string line);
   void got_tokens(Line& line);
+  void was_submitted(Line& line);
   void wake();
 
   const std::shared_ptr<ServerState> state_;
@@ -134,13 +151,16 @@ class Batch : public std::enable_shared_from_this<Batch> {
   bool has_begun_ = false;  // the answer has
   std::optional<ApiError> refusal_;
 
+  std::shared_ptr<Line> waiting_;  // to be admitted
   std::set<std::shared_ptr<Line>> lines_;
   std::size_t bytes_ = 0;           // of the texts of those
-  std::size_t without_tokens_ = 0;  // of those that run
+  std::size_t without_tokens_ = 0;  // of those
+  std::size_t not_submitted_ = 0;   // likewise
+  std::uint64_t turns_ = 0;         // to be submitted, of all lines
+  std::uint64_t turn_ = 0;          // whose it is
   TimePoint idle_since_;            // nothing is under way since, and no line has come
   std::exception_ptr failure_;      // of a line
   asio::steady_timer changed_;      // never expires; cancelled when any of this changes
-  asio::steady_timer patience_;     // RunOptions::patience
 
   std::string unsent_;
   std::uint64_t told_ = 0;

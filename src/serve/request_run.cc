@@ -1,24 +1,16 @@
 #include "request_run.h"
 
 #include <algorithm>
-#include <boost/asio/this_coro.hpp>
 #include <ctime>
 #include <span>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "chat_turn.h"
 #include "random_id.h"
-#include "rate_limits.h"
+#include "request_start.h"
 
 namespace forge::serve {
 namespace {
-
-using Milliseconds = std::chrono::milliseconds;
-
-/// Of what the server is short of nobody knows when there will be more: ask again soon.
-constexpr Milliseconds kPause{100};
 
 /// Of a request that ended without a finish reason of OpenAI's.
 std::optional<ApiError> failure(const engine::TokenEvent& token) {
@@ -56,31 +48,6 @@ void add_chunks_of(const AnswerHead& head, std::span<const ChoiceWriter::Part> p
   }
 }
 
-tl::unexpected<Reply> refused(ServerState& state, const ClientTable::Refusal& refusal) {
-  if (!refusal.is_for_ever()) state.counts.add_limited(refusal.kind);
-  return tl::unexpected(reply_of(refusal));
-}
-
-bool may_pass(const ClientTable::Refusal& refusal) { return !refusal.is_for_ever(); }
-bool may_pass(const engine::LoopError& error) {
-  return std::holds_alternative<engine::QueueFull>(error) ||
-         std::holds_alternative<engine::MemoryPressure>(error);
-}
-
-/// What ask() gives, which is asked again as long as it may and there is patience.
-template <class Ask>
-asio::awaitable<std::invoke_result_t<Ask>> ask_patiently(const ServerState& state,
-                                                         asio::steady_timer* patience, Ask ask) {
-  auto given = ask();
-  while (!given && patience != nullptr && state.phase == Phase::serving &&
-         may_pass(given.error())) {
-    patience->expires_after(kPause);
-    co_await patience->async_wait(kAsTuple);
-    given = ask();
-  }
-  co_return given;
-}
-
 }  // namespace
 
 AnswerHead new_head(const ModelCard& model, RequestKind kind, const Turn& turn) {
@@ -106,42 +73,22 @@ RequestRun::~RequestRun() {
 asio::awaitable<RequestRun::Started> RequestRun::start(ServerState& state,
                                                        UntokenizedRequest untokenized,
                                                        RunOptions options) {
-  const auto arrival = std::chrono::steady_clock::now();
-  ServedModel& model = state.model();
-  const Client& client = options.client;
-  const bool until_context_ends = untokenized.until_context_ends;
-  auto permit = co_await ask_patiently(state, options.patience, [&] {
-    return state.clients.admit(client, demand_of(untokenized), std::chrono::steady_clock::now());
-  });
-  if (!permit) co_return refused(state, permit.error());
-  auto turn = begin_turn(model.chat_sessions, untokenized);
-  if (!turn) co_return tl::unexpected(reply_of(turn.error()));
-  auto request = co_await model.worker.tokenize(std::move(untokenized));
-  if (!request) co_return tl::unexpected(reply_of(request.error()));
-  if (until_context_ends) fit_to_minute(*request, client.limits);
-  const auto reserved = co_await ask_patiently(state, options.patience, [&] {
-    return permit->reserve(demand_of(*request).tokens, std::chrono::steady_clock::now());
-  });
-  if (!reserved) co_return refused(state, reserved.error());
-  if (options.patience != nullptr) {
-    const auto taken = co_await ask_patiently(state, options.patience, [&] {
-      return Generation::would_start(model.loop, *request, request->prompts.size());
-    });
-    if (!taken) co_return tl::unexpected(reply_of(taken.error()));
-  }
-  request->trace_id = options.record.trace_id;
-  const Generation::TimeLimit time_limit{
-      .arrival = options.patience != nullptr ? std::chrono::steady_clock::now() : arrival,
-      .longest = state.options.request_timeout};
-  std::unique_ptr<RequestRun> run(new RequestRun(state, *std::move(request), *std::move(turn)));
-  const asio::any_io_executor io = co_await asio::this_coro::executor;
-  auto generation =
-      Generation::start(model.loop, io, run->request_, time_limit, *std::move(permit));
-  if (!generation) co_return tl::unexpected(reply_of(generation.error()));
-  run->generation_ = *std::move(generation);
-  run->progress_.emplace(run->request_, model.loop.tokenizer(), model.card.draft_source,
-                         TokenLog{options.record.tokens.emplace(), options.begun});
-  co_return std::move(run);
+  auto start = co_await RequestStart::admit(state, std::move(untokenized), options);
+  if (!start) co_return tl::unexpected(std::move(start.error()));
+  auto tokenized = co_await start->tokenize(TokenizerWorker::From::client);
+  if (!tokenized) co_return tl::unexpected(std::move(tokenized.error()));
+  co_return co_await start->submit();
+}
+
+tl::expected<void, engine::LoopError> RequestRun::begin(const asio::any_io_executor& io,
+                                                        const Generation::TimeLimit& time_limit,
+                                                        ClientTable::Permit permit, TokenLog log) {
+  ServedModel& model = state_.model();
+  auto generation = Generation::start(model.loop, io, request_, time_limit, std::move(permit));
+  if (!generation) return tl::unexpected(std::move(generation.error()));
+  generation_ = *std::move(generation);
+  progress_.emplace(request_, model.loop.tokenizer(), model.card.draft_source, log);
+  return {};
 }
 
 asio::awaitable<RequestRun::Step> RequestRun::next(bool wants_chunks) {

@@ -6,9 +6,9 @@
 //                                                +-> Reply: refused    chunks             answer
 //
 // start() counts it against its client, begins its turn of a session, has it tokenized and submits
-// it. What it took is given back with this object, and what still runs then is cancelled; a
-// coroutine that holds one and ends for whatever reason leaves nothing behind. So it is not kept
-// longer than the answer is under way.
+// it (request_start.h). What it took is given back with this object, and what still runs then is
+// cancelled; a coroutine that holds one and ends for whatever reason leaves nothing behind. So it
+// is not kept longer than the answer is under way.
 //
 // Borrows the state, the client and the record. Thread contract: the I/O thread.
 #pragma once
@@ -80,8 +80,13 @@ class RequestRun {
   }
 
  private:
+  friend class RequestStart;
   RequestRun(ServerState& state, CompletionRequest request, Turn turn);
 
+  /// Submits it. Errors: those of Generation::start().
+  tl::expected<void, engine::LoopError> begin(const asio::any_io_executor& io,
+                                              const Generation::TimeLimit& time_limit,
+                                              ClientTable::Permit permit, TokenLog log);
   void add_chunks(const Generation::Event& event, const ChoiceWriter::Addition& addition,
                   std::vector<std::string>& chunks) const;
   void keep_its_turn();
@@ -90,7 +95,7 @@ class RequestRun {
   const CompletionRequest request_;
   Turn turn_;
   AnswerHead head_;
-  // Once it has started.
+  // Once it has begun.
   std::unique_ptr<Generation> generation_;
   std::optional<AnswerProgress> progress_;
 };

@@ -95,15 +95,12 @@ auto run_and_catch(const Run& run) -> decltype(run()) {
 
 template <class Result>
 asio::awaitable<tl::expected<Result, ApiError>> TokenizerWorker::run(UntokenizedRequest request,
+                                                                     asio::thread_pool& threads,
                                                                      Work<Result> work) {
   const asio::any_io_executor io = co_await asio::this_coro::executor;
-  const bool is_short = text_bytes(request) <= kShortBytes;
-  asio::thread_pool& thread = request.sampling.grammar ? grammars_
-                              : is_short               ? short_texts_
-                                                       : long_texts_;
   const auto waiting = std::make_shared<Waiting>(std::move(request));
   const auto reception = std::make_shared<Reception<Result>>(io);
-  asio::post(thread, [this, io, work, waiting, reception] {
+  asio::post(threads, [this, io, work, waiting, reception] {
     auto taken = waiting->take();
     if (!taken) return;
     auto result = run_and_catch(
@@ -120,14 +117,22 @@ asio::awaitable<tl::expected<Result, ApiError>> TokenizerWorker::run(Untokenized
   co_return std::move(*reception->result);
 }
 
+asio::thread_pool& TokenizerWorker::threads_for(const UntokenizedRequest& request, From from) {
+  if (request.sampling.grammar) return grammars_;
+  if (from == From::batch) return batches_;
+  return text_bytes(request) <= kShortBytes ? short_texts_ : long_texts_;
+}
+
 asio::awaitable<tl::expected<CompletionRequest, ApiError>> TokenizerWorker::tokenize(
-    UntokenizedRequest request) {
-  return run<CompletionRequest>(std::move(request), serve::tokenize);
+    UntokenizedRequest request, From from) {
+  asio::thread_pool& threads = threads_for(request, from);
+  return run<CompletionRequest>(std::move(request), threads, serve::tokenize);
 }
 
 asio::awaitable<tl::expected<std::string, ApiError>> TokenizerWorker::answer(
     UntokenizedRequest request) {
-  return run<std::string>(std::move(request), tokenizer_answer);
+  asio::thread_pool& threads = threads_for(request, From::client);
+  return run<std::string>(std::move(request), threads, tokenizer_answer);
 }
 
 }  // namespace forge::serve
