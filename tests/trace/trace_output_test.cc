@@ -10,8 +10,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
 
+#include "forge/trace/replay.h"
 #include "formats/scratch_folder.h"
+#include "trace/recorded_run.h"
 
 namespace forge::trace {
 namespace {
@@ -168,6 +173,38 @@ TEST_F(TraceFileTest, a_line_of_which_a_part_fits_is_cut_off) {
     EXPECT_FALSE(file->flush());
   }
   EXPECT_EQ(text("t"), line_of(900));
+}
+
+/// The whole lines among the first bytes of a text.
+std::string whole_lines(const std::string& text, std::size_t bytes) {
+  return text.substr(0, text.substr(0, bytes).rfind('\n') + 1);
+}
+
+TEST_F(TraceFileTest, a_disk_that_is_full_at_any_byte_has_all_that_fitted_and_replays) {
+  const std::string whole = testing::small_trace();
+  const std::vector<std::string> lines = testing::lines_of(whole);
+  for (const bool flushes : {true, false}) {  // as a server does; as a bench
+    for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
+      fs::remove(path("t"));
+      const auto file = TraceFile::create(path("t")).value();
+      bool is_written = true;
+      {
+        const FileSizeLimit limit(bytes);
+        for (std::size_t i = 0; i < lines.size() && is_written; ++i) {
+          is_written = file->write(lines[i] + "\n") && (!flushes || file->flush());
+        }
+        is_written = is_written && file->flush();
+      }
+      ASSERT_EQ(is_written, bytes == whole.size()) << bytes;
+      ASSERT_EQ(text("t"), whole_lines(whole, bytes)) << bytes;
+    }
+  }
+  for (std::size_t bytes = lines[0].size() + 1; bytes <= whole.size(); bytes += 7) {
+    std::istringstream in(whole_lines(whole, bytes));
+    auto reader = TraceReader::open(in).value();
+    const auto report = replay_plans(reader);
+    ASSERT_TRUE(report && !report->difference) << bytes;
+  }
 }
 
 }  // namespace
