@@ -59,6 +59,8 @@ constexpr std::array kRoutes = {
           "counters, gauges and histograms for Prometheus ([metrics.md](metrics.md)); for everyone "
           "with `--metrics-open`",
           handlers::metrics, false, true},
+    Route{get, "/forge/v1/metrics", operators, BodyKind::none, "the same", handlers::metrics, false,
+          true},
     Route{get, "/v1/models", clients, BodyKind::none, "a list of the one model", handlers::models},
     Route{get, "/v1/models/", clients, BodyKind::none, "its entry", handlers::model, true},
     generator("/generate", "the text that goes on after a prompt", handlers::generate),

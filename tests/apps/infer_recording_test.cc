@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,67 @@ TEST_F(BoundedRecordings, know_a_request_by_its_traceparent) {
       run(FORGE_TRACE " export --perfetto " + path("out.json") + " " + path("run.jsonl")).status,
       0);
   EXPECT_THAT(read_file(path("out.json")), HasSubstr(R"("trace_id":")" + id + '"'));
+}
+
+/// The steps that a server keeps, as a file.
+class LastSteps : public BoundedRecordings {
+ protected:
+  std::string taken(const ServerProcess& server, const std::string& name) {
+    const auto response = HttpClient(server.port()).get("/forge/v1/trace");
+    EXPECT_EQ(response.status, 200U) << response.body;
+    std::ofstream(path(name), std::ios::binary) << response.body;
+    return path(name);
+  }
+  /// The steps of a trace that replays: {first, how many}.
+  static std::pair<int, int> replayed(const std::string& trace) {
+    const Outcome outcome = run(FORGE_TRACE " replay " + trace);
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    const Outcome steps = run(FORGE_TRACE " step " + trace + " --json --to 100000000");
+    const auto first = json::parse(steps.output.substr(0, steps.output.find('\n')));
+    return {first["step"].get<int>(), static_cast<int>(std::ranges::count(steps.output, '\n'))};
+  }
+};
+
+TEST_F(LastSteps, are_kept_in_memory_and_replay) {
+  ServerProcess server({"--target", "null"});
+  ASSERT_TRUE(server.listens()) << server.said();
+  EXPECT_EQ(ask(server, 100).status, 200U);
+  const auto [first, steps] = replayed(taken(server, "steps.jsonl"));
+  EXPECT_EQ(first, 0);
+  EXPECT_GE(steps, 100);
+}
+
+TEST_F(LastSteps, are_the_last_ones_where_a_window_is_small_and_a_file_has_them_all) {
+  ServerProcess server(flags(path("run.jsonl"), {"--trace-window", "65536"}));
+  ASSERT_TRUE(server.listens()) << server.said();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(server, 500).status, 200U);
+  const auto [first, steps] = replayed(taken(server, "steps.jsonl"));
+  EXPECT_GT(first, 0);
+  EXPECT_LT(std::filesystem::file_size(path("steps.jsonl")), 70'000U);
+  EXPECT_EQ(server.end(), 0);
+  const auto [begun, all] = replayed(path("run.jsonl"));
+  EXPECT_EQ(begun, 0);
+  EXPECT_LE(first + steps, all);
+  EXPECT_EQ(read_file(path("run.jsonl")).find("snapshot"), std::string::npos);
+}
+
+TEST_F(LastSteps, are_not_kept_where_there_is_no_window) {
+  ServerProcess server({"--target", "null", "--trace-window", "0"});
+  ASSERT_TRUE(server.listens()) << server.said();
+  EXPECT_EQ(HttpClient(server.port()).get("/forge/v1/trace").status, 404U);
+  EXPECT_FALSE(server.health().json().contains("trace"));
+}
+
+TEST_F(LastSteps, have_tokens_only_where_these_may_be_told) {
+  for (const bool exposes : {false, true}) {
+    std::vector<std::string> words{"--target", "null"};
+    if (exposes) words.emplace_back("--expose-text");
+    ServerProcess server(words);
+    ASSERT_TRUE(server.listens()) << server.said();
+    EXPECT_EQ(ask(server, 3).status, 200U);
+    const std::string steps = read_file(taken(server, "steps.jsonl"));
+    EXPECT_EQ(steps.find(R"("tokens":"veiled")") == std::string::npos, exposes);
+  }
 }
 
 TEST_F(BoundedRecordings, refuse_limits_that_make_no_sense) {

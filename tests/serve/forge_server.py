@@ -33,14 +33,17 @@ class Server:
         self.url = found[1]
 
     def ask(self, path, body=None, key=None):
-        """What it answers to `body`, or to a GET without one."""
+        """What it answers, as JSON, to `body`, or to a GET without one."""
+        return json.loads(self.text(path, body, key))
+
+    def text(self, path, body=None, key=None):
         headers = {"Content-Type": "application/json"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers)
         with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+            return answer.read().decode()
 
     def stop(self, number=signal.SIGTERM):
         """Returns the exit status."""

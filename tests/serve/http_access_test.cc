@@ -65,7 +65,7 @@ TEST(HttpAccess, each_route_of_the_page_is_for_whom_the_page_says) {
     EXPECT_NE(status(bearer(watch().key)), 401U) << path;
     operators += audience == "operators" ? 1 : 0;
   }
-  EXPECT_EQ(operators, 4);
+  EXPECT_EQ(operators, 6);
 }
 
 TEST(HttpAccess, what_there_is_not_is_told_to_who_has_a_key_alone) {

@@ -117,14 +117,16 @@ class TraceTest(PageTest):
         alert.wait_for()
         return alert.text_content()
 
+    def step_through(self, turn):
+        """The run that gave an answer."""
+        turn.get_by_role("button", name="Step through the run").click()
+
     def told(self, function, *arguments):
         return json.loads(self.page.evaluate(f"(words) => forgeTrace.{function}(...words)", list(arguments)))
 
     def steps(self):
         return self.page.evaluate("forgeTrace.steps()")
 
-
-class SameAsForgeTrace(TraceTest):
     def is_the_same(self, path):
         lines = forge_trace("step", path, "--json", "--to", 2**40).splitlines()
         first, end = self.steps()
@@ -140,6 +142,60 @@ class SameAsForgeTrace(TraceTest):
         forge_trace("export", path, "--perfetto", out)
         self.assertEqual(json.loads(self.page.evaluate("forgeTrace.perfetto()")), json.loads(out.read_text()))
 
+
+class OfThisServer(TraceTest):
+    flags = ("--expose-text",)
+
+    def test_a_newcomer_steps_through_the_run_that_gave_the_answer(self):
+        self.ask("What is a batch?")
+        turn = self.ask("What is a slice?")
+        self.step_through(turn)
+        life = self.page.locator(".life")
+        life.locator(".output").wait_for()
+        said = life.locator(".output").text_content()
+        self.assertEqual(said.removesuffix("<|im_end|>"), self.text_of(turn))
+        self.assertIn("What is a slice?", life.locator(".prompt").text_content())
+        first, end = self.steps()
+        begun = int(self.page.get_by_label("Step", exact=True).input_value())
+        self.assertTrue(first < begun < end, "it is not the first answer")
+        for step in range(begun + 1, end):
+            self.page.keyboard.press("ArrowRight")
+            self.is_at(step)
+        self.screenshot("the_run_of_an_answer")
+
+    def test_its_steps_are_what_forge_trace_says_of_them(self):
+        self.ask("What is a slice?")
+        self.page.get_by_role("tab", name="Trace").click()
+        self.page.get_by_role("button", name="The last steps of this server").click()
+        self.is_at(0)
+        self.is_the_same(self.file(self.server.text("/forge/v1/trace")))
+
+
+class OfThisServerForShort(TraceTest):
+    flags = ("--trace-window", "65536")
+
+    def test_an_answer_that_is_gone_is_said_to_be(self):
+        turn = self.ask("What is a slice?")
+        for _ in range(20):
+            more = {"model": "forge-tiny", "prompt": "Once", "max_tokens": 100, "ignore_eos": True}
+            self.server.ask("/v1/completions", more)
+        self.step_through(turn)
+        self.page.locator("#trace-fault", has_text="no longer among the last ones").wait_for()
+        first, _ = self.steps()
+        self.assertGreater(first, 0)
+
+
+class OfThisServerNever(TraceTest):
+    flags = ("--trace-window", "0")
+    expected_errors = ("404",)
+
+    def test_a_server_without_steps_says_so(self):
+        self.step_through(self.ask("What is a slice?"))
+        self.page.locator("#trace-fault", has_text="this server keeps no steps").wait_for()
+        self.screenshot("no_steps_are_kept")
+
+
+class SameAsForgeTrace(TraceTest):
     def test_every_step_of_the_corpus_both_ways(self):
         paths = sorted(CORPUS.glob("*.jsonl"))
         self.assertGreaterEqual(len(paths), 4)

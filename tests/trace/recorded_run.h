@@ -52,13 +52,13 @@ inline std::string joined_files(const std::vector<std::string>& files) {
   return text;
 }
 
-/// A scheduler, a target and a writer that records both.
+/// A scheduler, a target and a writer that records both, into `others`, too.
 class Recording {
  public:
   explicit Recording(const trace::TraceHeader& header, HashExecutor executor = {},
-                     std::uint64_t steps_a_file = 0)
+                     std::uint64_t steps_a_file = 0, std::vector<trace::TraceOutput*> others = {})
       : out_(steps_a_file),
-        writer_(out_, header),
+        writer_(with(std::move(others), out_), header),
         scheduler_(header.scheduler),
         executor_(std::move(executor)) {}
 
@@ -93,10 +93,17 @@ class Recording {
   }
 
   const Scheduler& scheduler() const { return scheduler_; }
+  const trace::TraceWriter& writer() const { return writer_; }
   std::string text() const { return joined_files(out_.files()); }
   const std::vector<std::string>& files() const { return out_.files(); }
 
  private:
+  static std::vector<trace::TraceOutput*> with(std::vector<trace::TraceOutput*> others,
+                                               trace::TraceOutput& first) {
+    others.insert(others.begin(), &first);
+    return others;
+  }
+
   FilesInMemory out_;
   trace::TraceWriter writer_;
   Scheduler scheduler_;

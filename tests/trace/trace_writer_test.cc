@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <sstream>
 
 #include "forge/trace/trace_json.h"
@@ -134,6 +135,20 @@ TEST(TraceWriter, the_first_failed_write_ends_the_recording_and_is_remembered) {
   EXPECT_EQ(writer.steps_flushed(), 2u);
   EXPECT_EQ(testing::lines_of(out.text).size(), 3u) << "the header and two steps";
   EXPECT_EQ(writer.digest(), run.value()) << "the run goes on";
+}
+
+TEST(TraceWriter, an_output_that_fails_takes_no_other_one_along) {
+  FailingOutput failing(2);
+  FailingOutput sound(-1);
+  FailingOutput at_flush(0);
+  TraceWriter writer(std::array<TraceOutput*, 3>{&failing, &sound, &at_flush}, kHeader);
+  for (int i = 0; i < 3; ++i) writer.cancel(SeqId{1}, FinishReason::cancelled);
+  EXPECT_FALSE(writer.flush());
+  writer.cancel(SeqId{1}, FinishReason::cancelled);
+  EXPECT_EQ(testing::lines_of(failing.text).size(), 1U) << "the header";
+  EXPECT_EQ(testing::lines_of(sound.text).size(), 5U);
+  EXPECT_EQ(testing::lines_of(at_flush.text).size(), 4U);
+  EXPECT_EQ(writer.failure(), "told to fail");
 }
 
 TEST(TraceWriter, a_failed_flush_ends_the_recording_too) {

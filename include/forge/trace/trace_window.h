@@ -8,8 +8,8 @@
 // before the last is forgotten. What is left begins with a snapshot, so it is read and replayed
 // without what is gone.
 //
-// Bound: `bytes` and two lines; where the snapshots are large, four of them and two lines, because a
-// part is not full before its steps have as many bytes as its snapshot.
+// Bound: `bytes` and two lines; where the snapshots are large, four of them and two lines, because
+// a part is not full before its steps have as many bytes as its snapshot.
 //
 // Thread contract: text() from any thread, the rest from one thread at a time. The one that writes
 // never waits for a copy: text() copies what no longer changes after it has let go of the lock.

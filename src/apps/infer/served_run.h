@@ -25,8 +25,8 @@ class ServedRun {
   using Opened = tl::expected<std::unique_ptr<ServedRun>, std::string>;
 
   /// Opens the model, which takes a while, says on stderr what it is, and creates the trace.
-  /// It is recorded into the window, too, which may be null and is borrowed. Errors: a sentence that
-  /// names the flag at fault.
+  /// It is recorded into the window, too, which may be null and is borrowed. Errors: a sentence
+  /// that names the flag at fault.
   static Opened open(const InferOptions& options, trace::TraceWindow* window);
 
   virtual ~ServedRun() = default;
