@@ -2,11 +2,17 @@
 // mostly consists of.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <ostream>
 #include <streambuf>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "forge/core/digest.h"
+#include "forge/core/scheduler.h"
 #include "forge/trace/trace_header.h"
+#include "forge/trace/trace_output.h"
 #include "forge/trace/trace_writer.h"
 #include "null_executor.h"
 
@@ -49,6 +55,52 @@ void trace_writer_step(benchmark::State& state) {
   state.SetBytesProcessed(sink.bytes);
 }
 BENCHMARK(trace_writer_step);
+
+/// A file that is full whenever it is asked, and keeps nothing.
+class FullFile final : public trace::TraceOutput {
+ public:
+  Written write(std::string_view line) override {
+    bytes += static_cast<std::int64_t>(line.size());
+    return {};
+  }
+  Written flush() override { return {}; }
+  bool has_next() const override { return true; }
+  bool is_full() const override { return true; }
+
+  std::int64_t bytes = 0;
+};
+
+/// A scheduler whose blocks of 16 tokens are all cached, of prompts of 64 blocks.
+Scheduler with_cached_blocks(std::uint32_t blocks) {
+  Scheduler scheduler({.cache = {.num_blocks = blocks, .block_size = 16},
+                       .batch = {.max_batch_size = 1, .max_batch_tokens = 1024},
+                       .prefill_chunk_size = 1024});
+  apps::NullExecutor executor(0);
+  StepResult result;
+  for (std::uint32_t prompt = 0; prompt < blocks / 64; ++prompt) {
+    std::vector<TokenId> tokens(1023, TokenId(prompt * 4096 % 100'003));
+    benchmark::DoNotOptimize(scheduler.submit({.prompt = std::move(tokens), .max_new_tokens = 1}));
+    while (scheduler.has_work()) {
+      const StepPlan& plan = scheduler.schedule();
+      benchmark::DoNotOptimize(executor.execute(plan, result));
+      scheduler.commit(plan, result);
+    }
+  }
+  return scheduler;
+}
+
+/// A recording goes on in a new file: the snapshot, taken and written.
+void trace_writer_go_on(benchmark::State& state) {
+  const Scheduler scheduler = with_cached_blocks(static_cast<std::uint32_t>(state.range(0)));
+  FullFile out;
+  trace::TraceWriter writer(out, {.scheduler = scheduler.config()});
+  out.bytes = 0;
+  for (auto _ : state) writer.go_on(scheduler.snapshot());
+  state.SetBytesProcessed(out.bytes);
+  state.counters["bytes"] =
+      benchmark::Counter(static_cast<double>(out.bytes), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(trace_writer_go_on)->Arg(512)->Arg(8192)->Arg(65536);
 
 }  // namespace
 }  // namespace forge

@@ -135,7 +135,7 @@ class LastSteps : public BoundedRecordings {
 };
 
 TEST_F(LastSteps, are_kept_in_memory_and_replay) {
-  ServerProcess server({"--target", "null"});
+  ServerProcess server(std::vector<std::string>{"--target", "null"});
   ASSERT_TRUE(server.listens()) << server.said();
   EXPECT_EQ(ask(server, 100).status, 200U);
   const auto [first, steps] = replayed(taken(server, "steps.jsonl"));
@@ -158,7 +158,7 @@ TEST_F(LastSteps, are_the_last_ones_where_a_window_is_small_and_a_file_has_them_
 }
 
 TEST_F(LastSteps, are_not_kept_where_there_is_no_window) {
-  ServerProcess server({"--target", "null", "--trace-window", "0"});
+  ServerProcess server(std::vector<std::string>{"--target", "null", "--trace-window", "0"});
   ASSERT_TRUE(server.listens()) << server.said();
   EXPECT_EQ(HttpClient(server.port()).get("/forge/v1/trace").status, 404U);
   EXPECT_FALSE(server.health().json().contains("trace"));

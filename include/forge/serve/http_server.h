@@ -10,12 +10,11 @@
 // Probes are answered all the way (src/serve/health.h), /metrics from serve() on.
 //
 // One thread runs the io_context, and all that the server does happens there, except that texts
-// become tokens on two threads of their own, one for short texts and one for long ones, because
-// that takes time; it is not done for requests that will be refused anyway. Generated tokens come
-// from the engine's loop thread; all of these threads post to the io_context. One coroutine serves
-// a connection, request by request; while a request is answered a second one reads from the socket,
-// so that a client that goes away is noticed and its request cancelled, whatever it was waiting
-// for.
+// become tokens on threads of their own (src/serve/tokenizer_worker.h), because that takes time; it
+// is not done for requests that will be refused anyway. Generated tokens come from the engine's
+// loop thread; all of these threads post to the io_context. One coroutine serves a connection,
+// request by request; while a request is answered a second one reads from the socket, so that a
+// client that goes away is noticed and its request cancelled, whatever it was waiting for.
 //
 // A client that closes its sending side after a whole request still gets its answer. To TCP it
 // looks like one that has gone, until something is sent to it; so an HTTP/1.1 client gets a "100
