@@ -146,11 +146,12 @@ TEST_F(LastSteps, are_kept_in_memory_and_replay) {
 TEST_F(LastSteps, are_the_last_ones_where_a_window_is_small_and_a_file_has_them_all) {
   ServerProcess server(flags(path("run.jsonl"), {"--trace-window", "65536"}));
   ASSERT_TRUE(server.listens()) << server.said();
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(server, 500).status, 200U);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(ask(server, 500).status, 200U);
   const auto [first, steps] = replayed(taken(server, "steps.jsonl"));
   EXPECT_GT(first, 0);
-  EXPECT_LT(std::filesystem::file_size(path("steps.jsonl")), 70'000U);
   EXPECT_EQ(server.end(), 0);
+  EXPECT_LT(2 * std::filesystem::file_size(path("steps.jsonl")),
+            std::filesystem::file_size(path("run.jsonl")));
   const auto [begun, all] = replayed(path("run.jsonl"));
   EXPECT_EQ(begun, 0);
   EXPECT_LE(first + steps, all);

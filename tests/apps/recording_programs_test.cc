@@ -167,7 +167,7 @@ TEST_F(RecordingPrograms, grammars_are_in_the_trace_and_a_replay_makes_them_agai
 }
 
 TEST_F(RecordingPrograms, the_health_answer_tells_of_a_trace_only_while_there_is_one) {
-  ServerProcess without("");
+  ServerProcess without(std::vector<std::string>{"--trace-window", "0"});
   ASSERT_TRUE(without.listens()) << without.said();
   EXPECT_FALSE(without.health().json().contains("trace"));
   ServerProcess with("/dev/null");
