@@ -37,18 +37,22 @@ std::string text_of(const http::response_header<>& header) {
   return out.str();
 }
 
-/// The last one that the client gives, if it is 1 to 128 visible characters of ASCII.
+/// The last one that the client gives, if it may be one.
 std::string request_id_of(const HttpHeader& header) {
   const auto [first, last] = header.equal_range("X-Request-Id");
   std::string id;
   for (auto field = first; field != last; ++field) {
     id.assign(field->value().data(), field->value().size());
   }
-  const bool visible = std::ranges::all_of(id, [](char c) { return c > ' ' && c <= '~'; });
-  return visible && !id.empty() && id.size() <= kRequestIdBytesMax ? id : random_id();
+  return is_request_id(id) ? id : random_id();
 }
 
 }  // namespace
+
+bool is_request_id(std::string_view id) {
+  const bool visible = std::ranges::all_of(id, [](char c) { return c > ' ' && c <= '~'; });
+  return visible && !id.empty() && id.size() <= kRequestIdBytesMax;
+}
 
 Framing framing_of(const HttpHeader& header, bool keep_alive) {
   return {.http_1_0 = header.version() < 11,

@@ -22,6 +22,8 @@ struct Framing {
   std::vector<std::pair<std::string, std::string>> limits = {};
 };
 Framing framing_of(const HttpHeader& header, bool keep_alive);
+/// Whether a client may call a request so: by 1 to 128 visible characters of ASCII.
+bool is_request_id(std::string_view id);
 /// The framing of the answer to a client that has sent no header.
 Framing new_framing();
 

@@ -43,7 +43,7 @@ void collect_answers(From from, Series& to) {
   for (const auto& [key, count] : from.counts.answers) {
     const auto& [route, method, status_class] = key;
     to.add(number(count), {{"handler", route == nullptr ? "none" : pattern_of(*route)},
-                           {"method", std::string(method_label(method))},
+                           {"method", std::string(method)},
                            {"status", std::to_string(status_class) + "xx"}});
   }
 }

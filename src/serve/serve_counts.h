@@ -7,7 +7,8 @@
 //   GET /v1/models/gpt  ->  404  ->  {handler="/v1/models/ID", method="GET", status="4xx"}
 //   PUT /wp-login.php   ->  404  ->  {handler="none", method="other", status="4xx"}
 //
-// An answer counts when it begins to be written. Whose client goes away before that has none.
+// A request of a WebSocket (message_stream.h) is one of the route that it names, with the method
+// "WS". An answer counts when it begins to be written. Whose client goes away before that has none.
 //
 // Thread contract: the I/O thread.
 #pragma once
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <tuple>
 
 #include "client_table.h"
@@ -36,9 +38,9 @@ struct Asked {
 inline constexpr std::array kChoicesEdges{1., 2., 5., 10., 20.};
 
 struct ServeCounts {
-  /// Route, method (unknown: one that no route takes) and first digit of the status. Those that
-  /// have happened: at most routes * methods * classes.
-  std::map<std::tuple<const Route*, http::verb, unsigned>, std::uint64_t> answers;
+  /// Route, label of the method and first digit of the status. Those that have happened: at most
+  /// routes * methods * classes.
+  std::map<std::tuple<const Route*, std::string_view, unsigned>, std::uint64_t> answers;
 
   // Of each prompt that was run, at the end of its request.
   engine::Histogram<kChoicesEdges> choices;                ///< asked for
@@ -48,6 +50,8 @@ struct ServeCounts {
   std::array<std::uint64_t, kNames<LimitKind>.size()> limited{};
 
   void add_answer(const Asked& asked, unsigned status);
+  /// To a request of a WebSocket.
+  void add_message(const Route& route, unsigned status);
 
   void add_limited(LimitKind kind) { ++limited[static_cast<std::size_t>(kind)]; }
 
@@ -55,7 +59,7 @@ struct ServeCounts {
   void add_request(const CompletionRequest& request, std::span<const std::uint32_t> tokens);
 };
 
-/// "GET"; "other" for a method that no route takes.
-std::string_view method_label(http::verb method);
+/// What counts and records call the method of a request of a WebSocket.
+inline constexpr std::string_view kWebSocketMethod = "WS";
 
 }  // namespace forge::serve
