@@ -57,6 +57,12 @@ bool is_foreign(std::string_view origin, std::string_view host) {
   return slashes == std::string_view::npos || origin.substr(slashes + 3) != host;
 }
 
+Reply refuse_page(const std::string& message) {
+  ApiError error = request_error(403, message, "origin_not_allowed");
+  error.type = "permission_error";
+  return reply_of(error);
+}
+
 std::optional<Reply> refuse_remote_operator(const HttpHeader& header, Arrival arrival) {
   const std::string_view host = view(header[http::field::host]);
   const std::string_view origin = view(header[http::field::origin]);
@@ -69,6 +75,23 @@ std::optional<Reply> refuse_remote_operator(const HttpHeader& header, Arrival ar
   }
   if (is_foreign(origin, host)) {
     return refuse_operation(rule + ", not through a page from " + in_quotes(origin));
+  }
+  return std::nullopt;
+}
+
+std::optional<Reply> refuse_foreign_upgrade(const HttpHeader& header, bool has_keys,
+                                            Arrival arrival) {
+  const std::string_view host = view(header[http::field::host]);
+  const std::string_view origin = view(header[http::field::origin]);
+  if (is_foreign(origin, host)) {
+    return refuse_page("a page from " + in_quotes(origin) +
+                       " may not open a WebSocket here, unless --cors-origin names it");
+  }
+  if (!has_keys && arrival == Arrival::loopback && !is_this_machine(host)) {
+    return refuse_page(
+        "without --api-key-file a WebSocket from this machine is for localhost or "
+        "127.0.0.1: Host is " +
+        in_quotes(host));
   }
   return std::nullopt;
 }
@@ -93,6 +116,18 @@ tl::expected<Asker, Reply> admit(const HttpHeader& header, Audience audience, co
         refuse_operation("this is for operators; the key '" + key->name + "' is a client's"));
   }
   return Asker{*key};
+}
+
+tl::expected<Asker, Reply> admit_upgrade(const HttpHeader& header, const CorsOrigins& allowed,
+                                         const ApiKeys* keys, Arrival arrival) {
+  const std::string_view origin = view(header[http::field::origin]);
+  if (allowed.answer_to(origin).empty()) {
+    if (auto refused = refuse_foreign_upgrade(header, keys != nullptr, arrival)) {
+      return tl::unexpected(*std::move(refused));
+    }
+  }
+  const bool key_follows = keys != nullptr && header.count(http::field::authorization) == 0;
+  return key_follows ? Asker() : admit(header, Audience::clients, keys, arrival);
 }
 
 }  // namespace forge::serve

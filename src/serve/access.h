@@ -14,6 +14,12 @@
 // browser reaches a Unix socket, so there the Host may be any. What a proxy on this machine
 // forwards is not of this machine.
 //
+// A WebSocket is for clients, too, and browsers have rules of their own for it: a page of any site
+// may open one, whatever CORS says, and no page can send a key in its header. So the upgrade is
+// refused (403) for the page of another site than this server's, unless CORS allows that, and
+// without keys for a name that is not of this machine, if the connection is; and a key may follow
+// as the first message (message_stream.h).
+//
 // Thread contract: the I/O thread.
 #pragma once
 
@@ -21,6 +27,7 @@
 #include <tl/expected.hpp>
 
 #include "forge/serve/api_keys.h"
+#include "forge/serve/cors_origins.h"
 #include "http_types.h"
 #include "reply.h"
 #include "route_table.h"
@@ -41,5 +48,9 @@ enum class Arrival { network, loopback, unix_socket };
 /// that is refused.
 tl::expected<Asker, Reply> admit(const HttpHeader& header, Audience audience, const ApiKeys* keys,
                                  Arrival arrival);
+
+/// To a WebSocket. Returns: nobody if the key is to follow. `allowed`: whose pages may ask.
+tl::expected<Asker, Reply> admit_upgrade(const HttpHeader& header, const CorsOrigins& allowed,
+                                         const ApiKeys* keys, Arrival arrival);
 
 }  // namespace forge::serve

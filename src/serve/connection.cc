@@ -99,6 +99,7 @@ void Connection::report() {
 }
 
 void Connection::close_if_silent() {
+  if (const auto messages = messages_.lock()) return messages->drain();
   if (silent_ && !stream_.has_input()) drop();
 }
 
@@ -242,8 +243,9 @@ asio::awaitable<Connection::ReadResult> Connection::examine(const HttpHeader& he
   const HttpOptions& options = state_->options;
   if (is_visitor_ && !is_for_everyone(header, options)) co_return refusal(refuse_newcomer(options));
   if (!answer_preflight(header, options, state_->keys.has_value())) {
-    auto asker = admit(header, audience_of(header, options),
-                       state_->keys ? &*state_->keys : nullptr, arrival_);
+    const ApiKeys* const keys = state_->keys ? &*state_->keys : nullptr;
+    auto asker = is_upgrade(header) ? admit_upgrade(header, options.cors_origins, keys, arrival_)
+                                    : admit(header, audience_of(header, options), keys, arrival_);
     if (!asker) co_return refusal(std::move(asker.error()));
     asker_ = *std::move(asker);
     client_ = client_of(asker_);

@@ -24,6 +24,7 @@
 #include "batch.h"
 #include "client_stream.h"
 #include "framing.h"
+#include "message_stream.h"
 #include "routes.h"
 #include "server_state.h"
 
@@ -40,7 +41,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Serves the connection to its end. `self` keeps it alive meanwhile.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self);
 
-  /// Closes the connection unless a request is arriving or under way. For the server's shutdown.
+  /// Closes the connection unless a request is arriving or under way; a WebSocket closes itself
+  /// when none is. For the server's shutdown.
   void close_if_silent();
 
   /// Closes the connection of a key that is not among these. For keys that change.
@@ -94,10 +96,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> answer_stream(RequestRun& run, Framing framing);
   asio::awaitable<bool> answer_lines(Parser& parser);
   asio::awaitable<bool> answer_batch(Batch& batch, Lines& lines);
+  asio::awaitable<bool> answer_messages(const HttpRequest& request, const Framing& framing);
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
 
   /// More of the body of a batch.
   asio::awaitable<BodyPart> read_part(Lines& lines);
+  /// Who asks by the messages of a WebSocket.
+  MessageStream::Caller caller() const;
+  /// The same, once its key has come; nothing: that is not known.
+  std::optional<MessageStream::Caller> admit_key(std::string_view key);
+
   /// False if the client has gone; `text`, of the answer to a batch, may be empty.
   asio::awaitable<bool> write_lines(Lines& lines, std::string text);
   /// False: `gone` has ended before `work` has.
@@ -133,6 +141,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<RequestRecord> record_;  // likewise
   TimePoint begun_;                      // its header was there
   std::shared_ptr<ServerState> state_;
+  std::weak_ptr<MessageStream> messages_;  // of a WebSocket
   boost::beast::flat_buffer buffer_;
   bool silent_ = false;        // nothing of a request has arrived
   bool answer_begun_ = false;  // something of the answer has been written

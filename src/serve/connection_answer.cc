@@ -27,6 +27,9 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
     const bool had_kv = co_await release_session(state_->model().loop, release->session);
     co_return co_await send(session_released(release->said, had_messages || had_kv), framing);
   }
+  if (std::holds_alternative<StreamOfMessages>(what)) {
+    co_return co_await answer_messages(request, framing);
+  }
   if (std::holds_alternative<CacheClear>(what)) {
     co_await clear_prefix_cache(state_->model().loop);
     co_return co_await send(cache_cleared(), framing);

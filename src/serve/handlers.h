@@ -38,6 +38,7 @@ Answer forge_generate(const RouteCall& call);
 Answer completions_render(const RouteCall& call);
 Answer chat_render(const RouteCall& call);
 Answer batch(const RouteCall& call);
+Answer stream(const RouteCall& call);
 Answer tokenize(const RouteCall& call);
 Answer detokenize(const RouteCall& call);
 Answer session_release(const RouteCall& call);

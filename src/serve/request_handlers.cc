@@ -85,6 +85,11 @@ Answer batch(const RouteCall& call) {
   return BatchOfLines{};
 }
 
+Answer stream(const RouteCall& call) {
+  if (call.state.phase != Phase::serving) return shutting_down();
+  return StreamOfMessages{};
+}
+
 Answer session_release(const RouteCall& call) {
   const std::string& id = call.id;
   std::uint64_t value = 0;

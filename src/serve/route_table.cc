@@ -75,6 +75,10 @@ constexpr std::array kRoutes = {
           "of each line, a request of completions or chat, the answer as a line "
           "([serving.md](serving.md#batches))",
           handlers::batch, false, false, true, true},
+    Route{get, "/forge/v1/stream", clients, BodyKind::messages,
+          "a WebSocket, whose messages are requests of the routes above and what is answered "
+          "([serving.md](serving.md#many-requests-on-a-websocket))",
+          handlers::stream},
     Route{post, "/v1/completions/render", clients, BodyKind::json,
           "what that request would run: the tokens of its prompts; nothing runs",
           handlers::completions_render},

@@ -26,9 +26,12 @@ struct SessionRelease {
 };
 struct CacheClear {};
 struct BatchOfLines {};
+struct StreamOfMessages {};
 
-/// A reply, or what can only be answered by the engine; of a batch, line by line.
-using Answer = std::variant<Reply, UntokenizedRequest, SessionRelease, CacheClear, BatchOfLines>;
+/// A reply, or what can only be answered by the engine; of a batch, line by line, of a WebSocket,
+/// message by message.
+using Answer = std::variant<Reply, UntokenizedRequest, SessionRelease, CacheClear, BatchOfLines,
+                            StreamOfMessages>;
 
 enum class Method { get, post, del };
 constexpr Names<Method> names_of(Method) { return {"GET", "POST", "DELETE"}; }
@@ -41,9 +44,10 @@ enum class Audience {
 };
 constexpr Names<Audience> names_of(Audience) { return {"everyone", "clients", "operators"}; }
 
-/// Lines of JSON are read while they are answered; all else is whole before it is routed.
-enum class BodyKind { none, json, json_lines };
-constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON", "JSON lines"}; }
+/// Lines of JSON are read while they are answered; all else is whole before it is routed. Messages
+/// are those of a WebSocket, after an upgrade that has no body.
+enum class BodyKind { none, json, json_lines, messages };
+constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON", "JSON lines", "messages"}; }
 
 /// What a handler answers.
 struct RouteCall {

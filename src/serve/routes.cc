@@ -1,5 +1,6 @@
 #include "routes.h"
 
+#include <boost/beast/websocket/rfc6455.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -154,12 +155,19 @@ std::optional<Reply> refuse_header(const HttpHeader& header) {
   const Route* route = find_route(path);
   if (route == nullptr) return unknown_path(path);
   if (!takes(*route, header.method())) return wrong_method(header);
-  return route->body == BodyKind::none ? std::nullopt : refuse_body_kind(header, route->body);
+  const bool has_body = route->body == BodyKind::json || route->body == BodyKind::json_lines;
+  return has_body ? refuse_body_kind(header, route->body) : std::nullopt;
 }
 
 bool is_read_in_lines(const HttpHeader& header) {
   const Route* route = route_of(header);
   return route != nullptr && route->body == BodyKind::json_lines && takes(*route, header.method());
+}
+
+bool is_upgrade(const HttpHeader& header) {
+  const Route* route = route_of(header);
+  return route != nullptr && route->body == BodyKind::messages &&
+         boost::beast::websocket::is_upgrade(header);
 }
 
 Answer route(const HttpHeader& header, std::string_view body, const Client& client,

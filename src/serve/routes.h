@@ -33,6 +33,9 @@ bool is_for_everyone(const HttpHeader& header, const HttpOptions& options);
 /// Whether its body is read while it is answered.
 bool is_read_in_lines(const HttpHeader& header);
 
+/// Whether it asks for a WebSocket where there is one.
+bool is_upgrade(const HttpHeader& header);
+
 /// `body` is empty where that is read later.
 Answer route(const HttpHeader& header, std::string_view body, const Client& client,
              const ServerState& state);

@@ -54,7 +54,7 @@ TEST(HttpRoutes, each_route_of_the_page_takes_its_method_alone_and_is_named_to_w
   };
   const std::string lost = ask("GET", "/nowhere").json()["error"]["message"];
   const auto rows = rows_of_page();
-  ASSERT_EQ(rows.size(), 28U);
+  ASSERT_EQ(rows.size(), 29U);
   for (const auto& [method, path] : rows) {
     const auto answer = ask(method, path);
     EXPECT_NE(answer.status, 405U) << path;

@@ -32,7 +32,8 @@ struct EventCounts {
 };
 
 struct HttpOptions {
-  std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
+  /// Beyond it: 413; of a message of a WebSocket: it is closed, 1009.
+  std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;
   /// Of all lines of a batch together; beyond it: 413, or an error as the last line of the answer.
   std::uint64_t batch_body_limit_bytes = std::uint64_t{1} << 28;
   /// Lines of a batch; the one beyond it: an error, and no more are read.
@@ -46,14 +47,15 @@ struct HttpOptions {
   std::chrono::milliseconds read_timeout{30'000};
   /// Time limit of each request, from its arrival on; a request may ask for less (timeout_s).
   std::optional<std::chrono::milliseconds> request_timeout;
-  /// A connection without a request is closed after this time.
+  /// A connection without a request is closed after this time, a WebSocket with 1013.
   std::chrono::milliseconds idle_timeout{60'000};
   /// A client that does not take what is written to it is dropped after this time.
   std::chrono::milliseconds write_timeout{30'000};
   /// The time for which a connection that the server ends waits for the client to end it, too, so
   /// that the last answer is not lost.
   std::chrono::milliseconds linger_timeout{2'000};
-  /// Tokens kept for a stream whose client does not read; with more it is dropped.
+  /// Tokens kept for a stream whose client does not read; with more it is dropped, a WebSocket
+  /// closed with 1013.
   std::size_t stream_backlog_tokens = 4096;
   /// Connections served at a time.
   std::size_t max_connections = 512;

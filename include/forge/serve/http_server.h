@@ -16,6 +16,9 @@
 // request by request; while a request is answered a second one reads from the socket, so that a
 // client that goes away is noticed and its request cancelled, whatever it was waiting for.
 //
+// A connection may become a WebSocket, whose messages are requests and their answers, many at a
+// time (src/serve/message_stream.h).
+//
 // A client that closes its sending side after a whole request still gets its answer. To TCP it
 // looks like one that has gone, until something is sent to it; so an HTTP/1.1 client gets a "100
 // Continue", which a present client ignores and one that has gone answers with a reset. A client

@@ -35,7 +35,7 @@ struct RequestRecord {
   std::string request_id;
   std::string trace_id;     ///< of traceparent, 32 hexadecimal digits; empty: there is none
   std::string key;          ///< name of the key; empty: none is asked for, or it is not known
-  std::string method;       ///< empty: what came was no HTTP
+  std::string method;       ///< "WS": a message of a WebSocket; empty: what came was no HTTP
   std::string route;        ///< the path of the table, with ID for what varies; empty: none
   unsigned status = 0;      ///< 0: nothing was answered
   LogMilliseconds time{0};  ///< from its header to the end of its answer
