@@ -71,12 +71,12 @@ asio::awaitable<void> MessageStream::receive() {
   while (goes_on) {
     co_await wait_for_room();
     const std::size_t bytes_max = caller_ ? state_->options.body_limit_bytes : kKeyMessageBytesMax;
-    WebSocket::Message message = co_await socket_->read(bytes_max);
-    goes_on = !is_over() && take(std::move(message));
+    const WebSocket::Message message = co_await socket_->read(bytes_max);
+    goes_on = !is_over() && take(message);
   }
 }
 
-bool MessageStream::take(WebSocket::Message message) {
+bool MessageStream::take(const WebSocket::Message& message) {
   switch (message.kind) {
     case WebSocket::Message::Kind::gone:
       lose();

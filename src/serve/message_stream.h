@@ -115,7 +115,7 @@ class MessageStream : public std::enable_shared_from_this<MessageStream> {
   asio::awaitable<void> guard(asio::awaitable<void> work);
 
   /// False: this was the last message.
-  bool take(WebSocket::Message message);
+  bool take(const WebSocket::Message& message);
   void take_key(std::string_view text);
   void take_text(std::string_view text);
   void begin(StreamRequest request);
