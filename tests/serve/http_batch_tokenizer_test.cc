@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "serve/test_server.h"
+#include "serve/wrapped_tokenizer.h"
 #include "tokenizer_worker.h"
 
 namespace forge::test {
@@ -20,13 +21,12 @@ using ::testing::ElementsAre;
 
 /// A tokenizer of bytes that waits within a text until `may_go_on` says so of that text and of how
 /// many have come and gone.
-class WaitingTokenizer final : public text::Tokenizer {
+class WaitingTokenizer final : public WrappedTokenizer {
  public:
   using MayGoOn = std::function<bool(std::string_view text, std::size_t come, std::size_t gone)>;
 
   explicit WaitingTokenizer(MayGoOn may_go_on) : may_go_on_(std::move(may_go_on)) {}
 
-  std::uint32_t vocabulary_size() const override { return bytes_.vocabulary_size(); }
   text::EncodedText encode(std::string_view text, text::EncodeOptions options) const override {
     std::unique_lock lock(mutex_);
     ++come_;
@@ -37,15 +37,10 @@ class WaitingTokenizer final : public text::Tokenizer {
     ++gone_;
     changed_.notify_all();
     if (text == "none") return tl::unexpected(text::MissingByte{'n'});
-    return bytes_.encode(text, options);
+    return WrappedTokenizer::encode(text, options);
   }
-  std::optional<std::size_t> token_bytes_max() const override { return 1; }
-  std::string_view bytes_of(TokenId token) const override { return bytes_.bytes_of(token); }
-  bool is_control(TokenId token) const override { return bytes_.is_control(token); }
-  std::span<const TokenId> eos_tokens() const override { return bytes_.eos_tokens(); }
 
  private:
-  text::ByteTokenizer bytes_;
   MayGoOn may_go_on_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

@@ -4,31 +4,15 @@
 
 #include <string>
 
-#include "formats/scratch_folder.h"
+#include "serve/stream_kinds.h"
 #include "serve/test_server.h"
-#include "serve/trial_certificate.h"
 
 namespace forge::test {
 namespace {
 
 using std::chrono::milliseconds;
 
-struct StreamKind {
-  const char* name;
-  bool is_unix;
-  bool has_tls;
-};
-
-class HttpStreams : public ::testing::TestWithParam<StreamKind> {
- protected:
-  TestServerOptions options(TestServerOptions more = {}) const {
-    if (GetParam().is_unix) more.address = {.path = folder_.file("socket")};
-    if (GetParam().has_tls) more.certificate = trial_certificate();
-    return more;
-  }
-
-  formats::testing::ScratchFolder folder_;
-};
+using HttpStreams = OverEachStream;
 
 TEST_P(HttpStreams, answers_whole_and_streamed_on_one_connection) {
   TestServer server(options());
@@ -136,11 +120,7 @@ TEST_P(HttpStreams, what_streams_at_a_shutdown_is_answered_and_ends_in_order) {
   server->wait_for_end();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HttpStreams,
-                         ::testing::Values(StreamKind{"tcp", false, false},
-                                           StreamKind{"unix_socket", true, false},
-                                           StreamKind{"tls", false, true},
-                                           StreamKind{"tls_over_a_unix_socket", true, true}),
+INSTANTIATE_TEST_SUITE_P(All, HttpStreams, ::testing::ValuesIn(kStreamKinds),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

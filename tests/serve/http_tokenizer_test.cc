@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "serve/test_server.h"
+#include "serve/wrapped_tokenizer.h"
 
 namespace forge::test {
 namespace {
@@ -12,20 +13,12 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 /// A tokenizer of bytes without one for '!'.
-class NoMarkTokenizer final : public text::Tokenizer {
+class NoMarkTokenizer final : public WrappedTokenizer {
  public:
-  std::uint32_t vocabulary_size() const override { return bytes_.vocabulary_size(); }
   text::EncodedText encode(std::string_view text, text::EncodeOptions options) const override {
     if (text.find('!') != text.npos) return tl::unexpected(text::MissingByte{'!'});
-    return bytes_.encode(text, options);
+    return WrappedTokenizer::encode(text, options);
   }
-  std::optional<std::size_t> token_bytes_max() const override { return 1; }
-  std::string_view bytes_of(TokenId token) const override { return bytes_.bytes_of(token); }
-  bool is_control(TokenId token) const override { return bytes_.is_control(token); }
-  std::span<const TokenId> eos_tokens() const override { return bytes_.eos_tokens(); }
-
- private:
-  text::ByteTokenizer bytes_;
 };
 
 class HttpTokenizer : public ::testing::Test {

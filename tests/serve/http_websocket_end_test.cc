@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/scratch_folder.h"
 #include "serve/proof.h"
+#include "serve/stream_kinds.h"
 #include "serve/test_server.h"
-#include "serve/trial_certificate.h"
 #include "serve/websocket_client.h"
 
 namespace forge::test {
@@ -28,23 +27,7 @@ void wait_until_alone(const ServerPlace& place) {
   }
 }
 
-/// Over each kind of stream.
-struct WebSocketKind {
-  const char* name;
-  bool is_unix;
-  bool has_tls;
-};
-
-class HttpWebSocketStreams : public ::testing::TestWithParam<WebSocketKind> {
- protected:
-  TestServerOptions options(TestServerOptions more = {}) const {
-    if (GetParam().is_unix) more.address = {.path = folder_.file("socket")};
-    if (GetParam().has_tls) more.certificate = trial_certificate();
-    return more;
-  }
-
-  formats::testing::ScratchFolder folder_;
-};
+using HttpWebSocketStreams = OverEachStream;
 
 TEST_P(HttpWebSocketStreams, serves_many_at_a_time_and_is_closed_in_order) {
   TestServer server(options());
@@ -108,11 +91,7 @@ TEST_P(HttpWebSocketStreams, what_runs_ends_with_a_client_that_goes_away) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HttpWebSocketStreams,
-                         ::testing::Values(WebSocketKind{"tcp", false, false},
-                                           WebSocketKind{"unix_socket", true, false},
-                                           WebSocketKind{"tls", false, true},
-                                           WebSocketKind{"tls_over_a_unix_socket", true, true}),
+INSTANTIATE_TEST_SUITE_P(All, HttpWebSocketStreams, ::testing::ValuesIn(kStreamKinds),
                          [](const auto& tested) { return tested.param.name; });
 
 TEST(HttpWebSocketEnd, a_message_over_the_limit_closes_it_and_ends_what_runs) {
