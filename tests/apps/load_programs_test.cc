@@ -1,13 +1,17 @@
 // forge-bench --url against forge-infer.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/programs.h"
 #include "apps/server_process.h"
+#include "serve/proof.h"
 #include "serve/trial_certificate.h"
 
 namespace forge::testing {
@@ -41,6 +45,36 @@ TEST_F(LoadPrograms, clients_get_every_token_that_they_ask_for) {
     }
     EXPECT_EQ(server.end(), 0);
   }
+}
+
+/// The middle of some runs, with limits that only scripts/prove serve holds it to.
+TEST_F(LoadPrograms, without_a_model_tokens_are_many_and_the_first_comes_soon) {
+  const bool proof = test::proof_seed().has_value();
+  ServerProcess server({"--target", "null", "--num-blocks", "40000", "--max-batch-size", "256"});
+  ASSERT_TRUE(server.listens()) << server.said();
+  const auto measure = [&](const char* name, int requests, const std::string& how) {
+    std::vector<double> numbers;
+    for (int i = 0; i < (proof ? 5 : 1); ++i) {
+      const Outcome outcome =
+          load(url_of(server), "--requests " + std::to_string(requests) + " " + how);
+      EXPECT_EQ(outcome.status, 0) << outcome.output;
+      EXPECT_EQ(results()["total_output_tokens"], 64 * requests);
+      numbers.push_back(results()[name]);
+      std::cout << how << ": " << name << " " << numbers.back() << '\n';
+    }
+    std::ranges::sort(numbers);
+    return numbers[numbers.size() / 2];
+  };
+  const int many = proof ? 4000 : 50;
+  const double rate = measure("output_throughput", many, "--concurrency 16");
+  const double busy =
+      measure("p99_ttft_ms", many, "--rate " + std::to_string(static_cast<int>(rate / 2 / 64)));
+  const double idle = measure("p99_ttft_ms", proof ? 500 : 20, "--rate 100");
+  EXPECT_EQ(server.end(), 0);
+  if (!proof) return;
+  EXPECT_GE(rate, 100'000) << "tokens a second";
+  EXPECT_LE(busy - idle, 2) << "ms more at half of that rate, of 99% of the requests";
+  std::cout << "[  CASES   ] " << 5 * (2 * many + 500) << '\n';
 }
 
 TEST_F(LoadPrograms, recorded_requests_come_when_they_came) {

@@ -33,6 +33,7 @@ from client_venv import make_venv  # noqa: E402
 
 # Module of the checks, and the package whose version is told.
 CLIENTS = {
+    "aiperf": ("aiperf_checks", "aiperf"),
     "litellm": ("litellm_checks", "litellm"),
     "langchain": ("langchain_checks", "langchain-openai"),
     "guidellm": ("guidellm_checks", "guidellm"),

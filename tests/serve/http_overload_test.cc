@@ -80,9 +80,9 @@ void fill(const TestServer& server, const AnswerTimes& records, std::size_t requ
 }
 
 /// Beyond that, others who ask in time, answered or not.
-class Crowd {
+class Others {
  public:
-  Crowd(const TestServer& server, double requests_a_second) {
+  Others(const TestServer& server, double requests_a_second) {
     const std::chrono::duration<double> pause(kThreads / requests_a_second);
     for (int i = 0; i < kThreads; ++i) {
       threads_.emplace_back([this, &server, pause] {
@@ -124,9 +124,9 @@ TEST(HttpOverload, what_is_taken_in_is_as_quick_and_what_is_refused_is_refused_a
   ASSERT_TRUE(server->eventually_idle());
   const double before = records.p99_of_served();
   records.clear();
-  Crowd crowd(server, 9 * kCapacity);
+  Others others(server, 9 * kCapacity);
   fill(server, records, requests);
-  EXPECT_EQ(crowd.leave(), 0);
+  EXPECT_EQ(others.leave(), 0);
   ASSERT_TRUE(server->eventually_idle());
   std::cout << "served p99 " << before << " ms, under ten times the load "
             << records.p99_of_served() << " ms; " << records.refused() << " refused beside "

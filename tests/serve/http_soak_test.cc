@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "serve/proof.h"
 #include "serve/storm_client.h"
 #include "serve/test_server.h"
+#include "serve/websocket_client.h"
 
 namespace forge::test {
 namespace {
@@ -39,7 +42,7 @@ class SoakClient {
 
   void run(int requests) {
     for (int i = 0; i < requests; ++i) {
-      switch (storm_.dice(10)) {
+      switch (storm_.dice(12)) {
         case 0:
           looks_around();
           break;
@@ -52,6 +55,12 @@ class SoakClient {
         case 3:
           chats();
           break;
+        case 4:
+          sends_a_batch();
+          break;
+        case 5:
+          asks_on_a_socket();
+          break;
         default:
           storm_.request();
       }
@@ -62,13 +71,18 @@ class SoakClient {
 
  private:
   void looks_around() {
-    const std::vector<std::string> paths{"/health",  "/health/live", "/v1/models",
-                                         "/version", "/ping",        "/nothing"};
+    const std::vector<std::string> paths{"/health",  "/health/live",   "/v1/models",
+                                         "/version", "/ping",          "/nothing",
+                                         "/metrics", "/forge/v1/trace"};
     const std::string& path = paths[storm_.dice(static_cast<unsigned>(paths.size()))];
     HttpClient client(port_);
     client.send(HttpClient::text("GET", path, "", storm_.headers()));
     const auto response = client.read();
-    storm_.expect(response.status == (path == "/nothing" ? 404U : 200U), response.body);
+    const bool for_operators = path == "/metrics" || path == "/forge/v1/trace";
+    storm_.expect(response.status == (path == "/nothing" ? 404U
+                                      : for_operators    ? 403U
+                                                         : 200U),
+                  response.body);
   }
   void has_no_key() {
     HttpClient client(port_);
@@ -95,6 +109,42 @@ class SoakClient {
     storm_.expect(
         response.status == 200 || response.body.find("the target failed") != std::string::npos,
         response.body);
+  }
+  /// Good lines and bad ones; each is answered by a line. Now and then it leaves before that.
+  void sends_a_batch() {
+    std::string lines;
+    const unsigned count = 1 + storm_.dice(6);
+    for (unsigned i = 0; i < count; ++i) {
+      const json body = storm_.dice(4) == 0 ? json{{"nothing", 1}} : completion("batch", 3);
+      lines += json({{"custom_id", std::to_string(i)}, {"body", body}}).dump() + "\n";
+    }
+    HttpClient client(port_);
+    client.send(HttpClient::text("POST", "/forge/v1/batch", lines, storm_.headers()));
+    if (storm_.dice(4) == 0) return leave(client, storm_.dice(2) == 0);
+    const auto response = client.read();
+    const auto answers = std::ranges::count(response.body, '\n');
+    storm_.expect(response.status == 200 && answers == count, response.body);
+  }
+  /// Several requests at once, some taken back; each ends once. Now and then it leaves before that.
+  void asks_on_a_socket() {
+    WebSocketClient client(port_, storm_.headers());
+    const unsigned count = 1 + storm_.dice(6);
+    for (unsigned i = 0; i < count; ++i) {
+      const std::string prompt = "socket " + std::to_string(i);
+      client.ask(std::to_string(i), "/v1/completions",
+                 storm_.dice(2) == 0 ? stream(prompt, 9) : completion(prompt, 9));
+    }
+    if (storm_.dice(2) == 0) client.cancel(std::to_string(storm_.dice(count)));
+    if (storm_.dice(4) == 0) return leave(client.bytes(), storm_.dice(2) == 0);
+    std::multiset<std::string> ended;
+    while (ended.size() < count) {
+      const json message = client.next();
+      if (!message.contains("chunk")) ended.insert(message["id"].get<std::string>());
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      storm_.expect(ended.count(std::to_string(i)) == 1, "of " + std::to_string(i));
+    }
+    client.close();
   }
 
   std::uint16_t port_;

@@ -18,7 +18,7 @@ import shapes
 from forge_server import Server
 
 RECORDED = pathlib.Path(__file__).with_name("recorded")
-CLIENTS = {"guidellm", "langchain", "litellm", "lm-eval"}
+CLIENTS = {"aiperf", "guidellm", "langchain", "litellm", "lm-eval"}
 
 
 class RecordedRequests(unittest.TestCase):

@@ -2,12 +2,14 @@
 is in them.
 
 The shape of a JSON value is a set of lines, `choices[].text: string`. That of a stream of events is
-the union of its events' shapes, without the last one, `[DONE]`, which is no JSON.
+the union of its events' shapes, without the last one, `[DONE]`, which is no JSON. That of a page of
+metrics is what it says of their types: `vllm:num_requests_running gauge`.
 """
 
 import json
 
 DONE = "[DONE]"
+TYPE = "# TYPE "
 
 # The keys of this object are tokens.
 TOKEN_MAPS = {"choices[].logprobs.top_logprobs[]"}
@@ -51,4 +53,7 @@ def answer_shape(content_type, body):
     if content_type.startswith("text/event-stream"):
         events = [event for event in events_of(body) if event != DONE]
         return set().union(*(shape(json.loads(event)) for event in events))
+    if content_type.startswith("text/plain"):
+        lines = body.decode().splitlines()
+        return {line.removeprefix(TYPE) for line in lines if line.startswith(TYPE)}
     return shape(json.loads(body)) if body else set()
