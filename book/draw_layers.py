@@ -58,7 +58,7 @@ def draw(layers):
             else:
                 cells += "│" if alive else ("─" if left else " ")
             cells += "─" if any(user <= column for user in users) else " "
-        rows.append(f"    {(cells + name).ljust(width)}{layers[name][1]}\n")
+        rows.append(f"{(cells + name).ljust(width)}{layers[name][1]}\n")
     return "".join(rows)
 
 
@@ -70,9 +70,9 @@ def main():
     before, mark, rest = text.partition(BEGIN)
     if not mark:
         sys.exit(f"{page} has no line '{BEGIN.strip()}'")
-    after = re.sub(r"\A\n(?:    .*\n)*", "", rest).lstrip("\n")
+    after = re.sub(r"\A\n```text\n(?:.*\n)*?```\n", "", rest).lstrip("\n")
     picture = draw(read_table(table.read_text(encoding="utf-8")))
-    drawn = f"{before}{mark}\n{picture}\n{after}"
+    drawn = f"{before}{mark}\n```text\n{picture}```\n\n{after}"
     if check and drawn != text:
         sys.exit(f"{page} does not show what {table} says: run book/draw_layers.py")
     if not check:

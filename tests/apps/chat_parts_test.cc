@@ -67,7 +67,10 @@ TEST(ChatCommand, the_page_has_the_help) {
   const std::string text{std::istreambuf_iterator<char>(page), {}};
   std::istringstream help(chat_help());
   for (std::string line; std::getline(help, line) && !line.empty();) {
-    EXPECT_NE(text.find("\n    " + line + "\n"), std::string::npos) << line;
+    const std::size_t gap = line.find("  ");
+    const std::size_t what = line.find_first_not_of(' ', gap);
+    const std::string row = "| `" + line.substr(0, gap) + "` | " + line.substr(what) + " |";
+    EXPECT_NE(text.find("\n" + row + "\n"), std::string::npos) << row;
   }
 }
 

@@ -1,8 +1,7 @@
-// forge-model render as a user runs it, and book/chat.md, which shows what it prints.
+// forge-model render as a user runs it.
 #include <fstream>
 
 #include "apps/model_programs.h"
-#include "apps/transcripts.h"
 
 namespace forge::testing {
 namespace {
@@ -21,10 +20,6 @@ class RenderPrograms : public ModelProgramTest {
     return forge_model("render " + chat_template + " --messages " + messages + ' ' + more);
   }
 };
-
-TEST_F(RenderPrograms, the_page_shows_what_the_commands_print) {
-  EXPECT_GE(expect_page_shows_what_is_printed(FORGE_SOURCE_DIR "/book/chat.md", "forge-model"), 4U);
-}
 
 TEST_F(RenderPrograms, messages_tools_and_spellings_reach_the_template) {
   const std::string all = file("all.jinja",

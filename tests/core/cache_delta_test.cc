@@ -37,7 +37,6 @@ std::string delta_of_step(World& world) {
   return words(world.scheduler.cache_delta());
 }
 
-// docs:begin cache-delta
 // Blocks of two slots. A prompt is stored when its step has been committed, its output as it fills
 // blocks; the second request shares two blocks and stores what it has alone; the third needs the
 // memory of what nobody uses any more, the last block of a path first.
@@ -51,7 +50,6 @@ TEST(CacheDelta, says_what_each_step_stores_and_gives_up) {
   world.submit(prompt(50, 8, 1));
   EXPECT_EQ(delta_of_step(world), "-2 -4 -3 +5 +2<5 +4<2 +3<4");
 }
-// docs:end cache-delta
 
 TEST(CacheDelta, a_block_that_gives_way_to_an_equal_one_is_not_stored) {
   World world(caching(16));

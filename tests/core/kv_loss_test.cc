@@ -16,7 +16,6 @@ void commit_loss(World& world) {
   EXPECT_EQ(check_invariants(world.scheduler), std::nullopt);
 }
 
-// docs:begin kv-loss
 // Two sequences decode when the target is lost in step 2. The tokens of that step were never
 // sampled; those before it are known. Both come back in step 3 and run all their tokens again.
 TEST(KvLoss, everything_that_ran_runs_again_from_its_first_token) {
@@ -31,7 +30,6 @@ TEST(KvLoss, everything_that_ran_runs_again_from_its_first_token) {
   EXPECT_EQ(world.step(), "4 | | 1:9 2:10 | 1[4,5) 2[5,6)");
   EXPECT_EQ(world.step(), "5 | !1 !2 | |") << "four tokens each";
 }
-// docs:end kv-loss
 
 TEST(KvLoss, what_has_begun_comes_back_before_anything_new) {
   SchedulerConfig config = small(16);

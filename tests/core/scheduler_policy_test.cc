@@ -10,7 +10,6 @@ using testing::small;
 using testing::with;
 using testing::World;
 
-// docs:begin chunked-prefill
 TEST(ChunkedPrefill, a_long_prompt_runs_in_chunks_beside_the_decodes) {
   SchedulerConfig config = small(64);
   config.prefill_chunk_size = 4;
@@ -23,7 +22,6 @@ TEST(ChunkedPrefill, a_long_prompt_runs_in_chunks_beside_the_decodes) {
   EXPECT_EQ(world.step(), "3 | | 1:13 | 1[4,5) 2[8,9)");
   EXPECT_EQ(world.step(), "4 | | 1:14 2:15 | 1[5,6) 2[9,10)");
 }
-// docs:end chunked-prefill
 
 TEST(ChunkedPrefill, the_budget_is_for_decodes_first_and_then_for_several_prompts) {
   SchedulerConfig config = small(64);
@@ -104,7 +102,6 @@ TEST(MemoryPressure, stops_admission_at_a_share_of_the_blocks_while_others_run) 
   EXPECT_EQ(world.scheduler.cache().available_count(), 1U) << "decodes go on beyond it";
 }
 
-// docs:begin decode-priority
 TEST(DecodePriority, prompts_leave_a_share_of_the_step_alone_while_others_decode) {
   SchedulerConfig config = small(64);
   config.batch.max_batch_tokens = 16;
@@ -118,9 +115,7 @@ TEST(DecodePriority, prompts_leave_a_share_of_the_step_alone_while_others_decode
   EXPECT_EQ(world.step(), "2 | | 1:20 | 1[10,11) 2[4,8).");
   EXPECT_EQ(world.step(), "3 | !1 | | 2[8,10)");
 }
-// docs:end decode-priority
 
-// docs:begin clients
 TEST(Clients, take_turns_however_many_requests_each_has_waiting) {
   SchedulerConfig config = small(64);
   config.batch.max_batch_size = 1;
@@ -141,7 +136,6 @@ TEST(Clients, take_turns_however_many_requests_each_has_waiting) {
   EXPECT_EQ(world.step(), "3 | !2 +5 | 5:0,1 | 5[0,2)");
   EXPECT_EQ(world.step(), "4 | !5 +3 | 3:0,1 | 3[0,2)");
 }
-// docs:end clients
 
 TEST(Clients, a_priority_moves_a_request_among_those_of_its_user_alone) {
   SchedulerConfig config = small(64);
@@ -155,7 +149,6 @@ TEST(Clients, a_priority_moves_a_request_among_those_of_its_user_alone) {
   EXPECT_EQ(world.step(), "1 | !1 +3 | 3:0,1 | 3[0,2)");
 }
 
-// docs:begin priorities
 TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
   SchedulerConfig config = small(6);
   World world(config);
@@ -170,7 +163,6 @@ TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
       << "as many output tokens as the others and the lowest id, but of low priority";
   EXPECT_EQ(world.scheduler.waiting().front().priority, Priority::low);
 }
-// docs:end priorities
 
 TEST(Priorities, who_was_preempted_keeps_its_place) {
   SchedulerConfig config = small(6);
@@ -194,7 +186,6 @@ SchedulerConfig swapping(std::uint32_t num_blocks, std::uint32_t num_host_blocks
   return config;
 }
 
-// docs:begin swap
 TEST(Swap, a_victim_goes_to_the_host_and_comes_back_to_where_it_was) {
   World world(swapping(6, 4));
   world.submit(prompt(0, 2, 3));
@@ -207,7 +198,6 @@ TEST(Swap, a_victim_goes_to_the_host_and_comes_back_to_where_it_was) {
   EXPECT_EQ(world.step(), "3 | !1 ^2@3 | 0<0 1<1 2<4 | 2:0,1,4,2 | 2[3,4)") << "decodes at once";
   EXPECT_EQ(world.scheduler.host().pool().used_count(), 0u);
 }
-// docs:end swap
 
 TEST(Swap, without_room_on_the_host_the_victim_recomputes) {
   World world(swapping(6, 2));

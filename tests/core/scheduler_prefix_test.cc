@@ -26,7 +26,6 @@ TEST(PrefixCache, the_second_request_starts_behind_the_common_prefix) {
             (PrefixCacheStatistics{.queries = 2, .hits = 1, .query_tokens = 11, .hit_tokens = 4}));
 }
 
-// docs:begin publish
 TEST(PrefixCache, nothing_is_shared_before_the_step_that_wrote_it_is_committed) {
   World world(caching(16));
   world.submit(prompt(0, 4, 3));
@@ -35,9 +34,7 @@ TEST(PrefixCache, nothing_is_shared_before_the_step_that_wrote_it_is_committed) 
   EXPECT_EQ(world.step(), "1 | | 1:3 2:0,1,2 | 1[4,5) 2[4,5)")
       << "the second one's equal blocks have given way to the first one's";
 }
-// docs:end publish
 
-// docs:begin copy-on-write
 TEST(PrefixCache, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copy) {
   World world(caching(16));
   world.submit(prompt(0, 4, 1));
@@ -45,7 +42,6 @@ TEST(PrefixCache, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copy) {
   world.submit(prompt(0, 4, 2));
   EXPECT_EQ(world.step(), "1 | !1 +2@3 | 1=2 | 2:0,2 | 2[3,4)");
 }
-// docs:end copy-on-write
 
 TEST(PrefixCache, keeps_so_many_blocks_that_nobody_uses_the_last_released_of_them) {
   SchedulerConfig config = caching(16);

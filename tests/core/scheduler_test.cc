@@ -29,7 +29,6 @@ std::string step(Scheduler& scheduler, std::uint32_t drafts = 0) {
   return text;
 }
 
-// docs:begin worked-preemption
 // Six blocks of one slot, two prompts of two tokens, three tokens to generate each. In step 2
 // both need a sixth and seventh block; both have two output tokens, so the tie goes to the higher
 // id: sequence 2 gives up its blocks, waits until sequence 1 is done, and recomputes.
@@ -44,7 +43,6 @@ TEST(Scheduler, preempts_when_blocks_run_out) {
             "3 | !1 ^2 | 2:0,1,4,2 | 2[0,4)\n"
             "4 | !2 | |\n");
 }
-// docs:end worked-preemption
 
 TEST(Scheduler, preempted_sequence_resumes_later) {
   Scheduler scheduler = tiny(6);

@@ -23,7 +23,8 @@ from client_venv import SKIPPED, enter_venv
 from forge_server import Server
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("page_requirements.txt")
-TALES = pathlib.Path(__file__).resolve().parents[1] / "golden" / "models" / "tales"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TALES = ROOT / "tests/golden/models/tales"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOSTILE = '</script><img src=x onerror="window.harmed = 1"><b>bold</b> & <script>window.harmed = 1</script>'
 PATIENCE_MS = 60_000
@@ -527,6 +528,21 @@ class Layout(PageTest):
             ground[scheme] = self.page.evaluate("getComputedStyle(document.body).backgroundColor")
             self.screenshot(f"wide_{scheme}")
         self.assertEqual(ground, {"light": "rgb(246, 247, 249)", "dark": "rgb(20, 23, 26)"})
+
+    def test_the_example_of_a_websocket_has_its_answers(self):
+        example = (ROOT / "examples/websocket/ask.js").read_text()
+        self.assertIn("ws://127.0.0.1:8080/", example)
+        self.is_ready()
+        said = []
+        self.page.on("console", lambda message: said.append(json.loads(message.text)))
+        self.page.evaluate(example.replace("ws://127.0.0.1:8080", self.server.url.replace("http", "ws")))
+        while sum("chunk" not in message for message in said) < 4:
+            self.page.wait_for_event("console", predicate=lambda message: '"chunk"' not in message.text)
+        ends = {message["id"]: message for message in said if "chunk" not in message}
+        self.assertEqual(ends["sum"], {"id": "sum", "done": True})
+        self.assertEqual(ends["whole"]["answer"]["choices"][0]["text"].strip(), "15")
+        self.assertEqual(ends["long"], {"id": "long", "cancelled": True})
+        self.assertEqual(ends[None]["status"], 400)
 
     def test_the_keyboard_is_enough(self):
         self.is_ready()

@@ -1,0 +1,94 @@
+"""scripts/book [--check] [--programs FOLDER] [--venv FOLDER] [PAGE...]: keeps the blocks of README.md and of the pages
+in book/ true.
+
+pages.py says which kinds of blocks there are. Without --check what a block shows is written anew where
+it is no longer what the source has, the program prints, or the test expects; `git diff` then shows
+what has changed. With --check nothing is written, and what differs is told by page and line.
+
+--programs is where the built programs are (build/release/bin), --venv an environment for OpenAI's
+client, without which what needs it is not run. A PAGE is a path; all pages, if there is none.
+
+Exit status: 0 if all is as it should be, or was written so; 1 if something differs, or a block is of
+no kind or cannot be made; 2 for bad arguments.
+"""
+
+import argparse
+import difflib
+import pathlib
+import sys
+
+import owners
+from pages import Page
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def arguments(words):
+    parser = argparse.ArgumentParser(
+        prog="scripts/book", description="Keeps the blocks of the book's pages true."
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; tell what differs")
+    parser.add_argument(
+        "--programs",
+        type=pathlib.Path,
+        default=ROOT / "build/release/bin",
+        help="folder of the built programs (build/release/bin)",
+    )
+    parser.add_argument(
+        "--venv", type=pathlib.Path, help="folder of a virtual environment for OpenAI's client; made"
+    )
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
+    parser.add_argument("page", type=pathlib.Path, nargs="*", help="a page; all, if there is none")
+    options = parser.parse_args(words)
+    for page in options.page:
+        if not page.is_file():
+            parser.error(f"there is no page '{page}'")
+    if not options.page:
+        options.page = owners.pages_of(options.root)
+    return options
+
+
+def name_of(page, root):
+    path = page.path.resolve()
+    return path.relative_to(root) if path.is_relative_to(root) else path
+
+
+def differences(shown, wanted):
+    lines = difflib.unified_diff(shown, wanted, "the page", "what is there now", lineterm="", n=1)
+    return ["    " + line for line in list(lines)[2:]]
+
+
+def main(words):
+    options = arguments(words)
+    options.root = options.root.resolve()
+    shelf = owners.Owners(options.root, options.programs, options.venv)
+    faults = written = blocks = 0
+    for path in options.page:
+        page = Page(path)
+        name = name_of(page, options.root)
+
+        def tell(line, sentence, more=()):
+            print("\n".join([f"{name}:{line + 1}: {sentence}", *more]))
+
+        changed = {}
+        for found in shelf.of_page(page):
+            blocks += 1
+            block = page.blocks[found.block] if found.block is not None else None
+            if found.fault:
+                faults += 1
+                tell(found.line, found.fault)
+            elif found.lines != block.lines:
+                changed[found.block] = found.lines
+                if options.check:
+                    faults += 1
+                    tell(block.first, "the block is stale", differences(block.lines, found.lines))
+        if changed and not options.check:
+            written += len(changed)
+            page.path.write_text(page.replaced(changed))
+            print(f"{name}: {len(changed)} written")
+    print(f"{blocks} blocks on {len(options.page)} pages: {faults} faults" + f", {written} written" * bool(written))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,238 @@
+"""scripts/book: what it finds, and that it would find every change.
+
+    book_tool_test.py PROGRAMS [unittest arguments]
+
+PROGRAMS is the folder of the built programs.
+"""
+
+import contextlib
+import io
+import pathlib
+import re
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book/tool"))
+
+import consoles  # noqa: E402
+import listings  # noqa: E402
+import main  # noqa: E402
+import owners  # noqa: E402
+from pages import Page  # noqa: E402
+
+
+class BookTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def page(self, text):
+        path = self.folder / "page.md"
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def run_tool(self, *words, root=ROOT):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            status = main.main(["--programs", PROGRAMS, "--root", str(root), *map(str, words)])
+        return status, said.getvalue()
+
+    def faults(self, text, **options):
+        """What --check says of a page of this text."""
+        status, said = self.run_tool("--check", self.page(text), **options)
+        self.assertEqual(status, 1, said)
+        return said
+
+    def assert_holds(self, text, **options):
+        status, said = self.run_tool("--check", self.page(text), **options)
+        self.assertEqual(status, 0, said)
+
+
+class Listings(BookTest):
+    SOURCE = """\
+        // What is above it.
+        int one(int a) { return a; }
+
+        namespace forge {
+
+        /// Of two lines,
+        /// both of which belong to it.
+        template <class T>
+        T Thing::two(const T& b,
+                     int c) const {
+          return one(c) + b;
+        }
+
+        struct Value {
+          int number = 0;
+        };
+
+        }  // namespace forge
+        """
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "README.md").write_text("")
+        (self.folder / "source.cc").write_text(textwrap.dedent(self.SOURCE))
+
+    def listing(self, name):
+        return "\n".join(listings.listing(self.folder, "source.cc", name))
+
+    def test_what_is_named_is_shown_with_its_comment(self):
+        self.assertEqual(
+            self.listing("one"), "// What is above it.\nint one(int a) { return a; }"
+        )
+        self.assertTrue(self.listing("Thing::two").startswith("/// Of two lines,\n"))
+        self.assertTrue(self.listing("Thing::two").endswith("  return one(c) + b;\n}"))
+        self.assertEqual(self.listing("Value"), "struct Value {\n  int number = 0;\n};")
+
+    def test_what_is_not_there_once_is_refused(self):
+        for name in ("three", "two", "number"):
+            with self.assertRaisesRegex(listings.NotFound, f"{name} is there 0 times"):
+                self.listing(name)
+        source = self.folder / "source.cc"
+        source.write_text(source.read_text() + "int one(long a) { return 0; }\n")
+        with self.assertRaisesRegex(listings.NotFound, "one is there 2 times: 2, 19"):
+            self.listing("one")
+
+    def test_a_byte_that_changes_is_found_and_written(self):
+        text = "```cpp source.cc Value\nstruct Value {\n  int number = 1;\n};\n```\n"
+        said = self.faults(text, root=self.folder)
+        self.assertRegex(said, r"page.md:2: the block is stale(.|\n)*-  int number = 1;\n +\+  int number = 0;")
+        status, _ = self.run_tool(self.page(text), root=self.folder)
+        self.assertEqual(status, 0)
+        self.assertEqual((self.folder / "page.md").read_text(), text.replace("= 1", "= 0"))
+
+    def test_what_is_left_out_may_be_anything(self):
+        self.assert_holds("```cpp source.cc Value\nstruct Value {\n  // ...\n};\n```\n", root=self.folder)
+        self.faults("```cpp source.cc Value\n// ...\n  int other;\n```\n", root=self.folder)
+
+    def test_every_source_of_the_project_that_a_page_may_show_ends(self):
+        shown = listings.listing(ROOT, "src/core/policy.cc", "has_turn_before")
+        self.assertTrue(shown[-1] == "}" and len(shown) > 3)
+
+
+class Consoles(BookTest):
+    def test_what_is_printed_is_run(self):
+        self.assert_holds("```console\n$ echo one; echo two\none\ntwo\n```\n")
+        self.assertIn("-two\n", self.faults("```console\n$ echo one\none\ntwo\n```\n"))
+        self.assertIn("+two\n", self.faults("```console\n$ echo one; echo two\none\n```\n"))
+        self.assert_holds("```console\n$ seq 9\n1\n...\n8\n9\n```\n")
+        self.assertIn("stale", self.faults("```console\n$ seq 9\n1\n...\n8\n```\n"))
+
+    def test_a_section_has_a_folder_of_its_own(self):
+        self.assert_holds(
+            """\
+            ```console
+            $ echo there > file
+            ```
+
+            ```console
+            $ cat file
+            there
+            ```
+
+            ## Another
+
+            ```console
+            $ ls file 2> /dev/null || echo nothing
+            nothing
+            ```
+            """
+        )
+
+    def test_a_file_that_is_shown_is_there(self):
+        self.assert_holds(
+            "```python writes say.py\nprint(1 + 1)\n```\n\n```console\n$ python3 say.py\n2\n```\n"
+        )
+
+    def test_a_command_that_fails_in_another_way_than_by_refusing_is_a_fault(self):
+        self.assertIn("ends with 127", self.faults("```console\n$ no-such-program\n```\n"))
+        self.assertIn("ends with 5", self.faults("```console\n$ exit 5\n```\n"))
+
+    def test_a_server_is_asked_at_its_port(self):
+        self.assert_holds(
+            "```console\n$ curl -s http://127.0.0.1:8080/health/live\n{\"status\":\"ok\"}\n```\n"
+        )
+
+    def test_scripts_run_ends_in_the_server_that_is_run_for_it(self):
+        script = (ROOT / "scripts/run").read_text()
+        self.assertIn('\nexec build/release/bin/forge-infer "$@"', script)
+
+    def test_each_pattern_that_is_forgiven_is_on_a_page(self):
+        lines = []
+        for path in owners.pages_of(ROOT):
+            for block in Page(path).blocks:
+                if block.language == "console":
+                    lines += consoles.unwrapped(block.lines)
+        for pattern, _ in consoles.FORGIVEN:
+            self.assertTrue(any(re.search(pattern, line) for line in lines), pattern)
+
+    def test_a_digest_or_a_count_of_steps_is_not_forgiven(self):
+        row = (
+            "continuous         64        0      2470    0.0%       4096     186352       257          0"
+            "            61/72         -"
+        )
+        end = "continuous   digest 1ff31548bc952f69  0.02 s, 2.90 s on the virtual clock"
+        for line, old, new, is_forgiven in (
+            (row, "186352", " 90001", True),
+            (row, "61/72", "8/125", True),
+            (row, "257", "258", False),
+            (row, "4096", "4097", False),
+            (end, "0.02", "1.5", True),
+            (end, "2.90", "2.91", False),
+            (end, "f69", "f68", False),
+        ):
+            same = consoles.generalized(line) == consoles.generalized(line.replace(old, new))
+            self.assertEqual(same, is_forgiven, (old, new))
+
+
+class Others(BookTest):
+    def test_rows_are_those_that_a_test_expects(self):
+        fence = "```plan tests/core/scheduler_test.cc Scheduler.preempts_when_blocks_run_out\n"
+        rows = (
+            "0 | +1 +2 | 1:0,1 2:2,3 | 1[0,2) 2[0,2)  # a note\n"
+            "1 |       | 1:4 2:5     | 1[2,3) 2[2,3)\n...\n4 | !2 | |\n```\n"
+        )
+        self.assert_holds(fence + rows)
+        self.assertIn("+1 |", self.faults(fence + rows.replace("2:5", "2:6")))
+        self.assertIn("0 tests of the name", self.faults(fence.replace("run_out", "") + rows))
+
+    def test_a_change_is_that_of_its_exhibit(self):
+        path = "property_tests/changes/shortest_prompt_first.exhibit"
+        block = "\n".join([f"```diff {path}", *listings.change(ROOT, path), "```\n"])
+        self.assert_holds(block)
+        self.assertIn("stale", self.faults(block.replace("prompt_tokens", "output_tokens")))
+
+    def test_flags_of_commands_are_those_that_the_programs_have(self):
+        self.assert_holds("```sh\nforge-trace replay t.jsonl --target sim && scripts/test\n```\n")
+        self.assertIn("forge-infer has no --modle", self.faults("```sh\nforge-infer --modle x\n```\n"))
+        self.assertIn("there is no scripts/tset", self.faults("```sh\nscripts/tset\n```\n"))
+        self.assertIn("'forge-nothing' is no", self.faults("```sh\nforge-nothing\n```\n"))
+
+    def test_a_drawing_is_whole(self):
+        self.assert_holds("```text\na --> b\n```\n")
+        self.assertIn("an arrow ends nowhere", self.faults("```text\na -->\n```\n"))
+        self.assertIn("no drawing", self.faults("```text\nsome words\n```\n"))
+
+    def test_a_block_of_no_kind_is_a_fault(self):
+        for text in ("```\nx\n```\n", "```cpp\nint x;\n```\n", "Text.\n\n    indented\n", "- item\n\n      code\n"):
+            self.assertRegex(self.faults(text), "no kind|nothing of its kind")
+        self.assert_holds("- item\n\n  goes on\n  - deeper\n\n    goes on, too\n")
+
+    def test_bad_arguments_are_named(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+            self.run_tool("gone.md")
+        self.assertEqual(ended.exception.code, 2)
+        self.assertIn("there is no page 'gone.md'", said.getvalue())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAMS = sys.argv[1]
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
