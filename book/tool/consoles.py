@@ -182,6 +182,20 @@ class Session:
             raise Failed(f"'{command}' ends with {done.returncode}: {done.stdout.strip()}")
         return self._there(done.stdout).removesuffix("\n").split("\n") if done.stdout else []
 
+    def output_of(self, program, *words):
+        """What a built program prints for a figure."""
+        done = subprocess.run(
+            [self.programs / program, *words],
+            cwd=self.folder.name,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if done.returncode != 0:
+            raise Failed(f"'{program} {' '.join(words)}': {done.stderr.strip()}")
+        return done.stdout
+
     def _here(self, text):
         if ADDRESS not in text:
             return text

@@ -1,8 +1,8 @@
-"""scripts/book [--check] [--programs FOLDER] [--venv FOLDER] [PAGE...]: keeps the blocks of README.md and of the pages
-in book/ true.
+"""scripts/book [--check] [--programs FOLDER] [--venv FOLDER] [PAGE...]: keeps the blocks and figures of
+README.md and of the pages in book/ true.
 
-pages.py says which kinds of blocks there are. Without --check what a block shows is written anew where
-it is no longer what the source has, the program prints, or the test expects; `git diff` then shows
+pages.py says which kinds there are. Without --check what one shows is written anew where it is no
+longer what the source has, the program prints, the test expects or the run gives; `git diff` then shows
 what has changed. With --check nothing is written, and what differs is told by page and line.
 
 --programs is where the built programs are (build/release/bin), --venv an environment for OpenAI's
@@ -77,6 +77,16 @@ def main(words):
             if found.fault:
                 faults += 1
                 tell(found.line, found.fault)
+            elif found.figure:
+                there = found.figure.read_text() if found.figure.is_file() else None
+                if there != found.text and options.check:
+                    faults += 1
+                    tell(found.line, f"the figure {found.figure.name} is stale")
+                elif there != found.text:
+                    written += 1
+                    found.figure.parent.mkdir(exist_ok=True)
+                    found.figure.write_text(found.text)
+                    print(f"{name}: {found.figure.name} written")
             elif found.lines != block.lines:
                 changed[found.block] = found.lines
                 if options.check:

@@ -8,9 +8,11 @@ import subprocess
 import sys
 
 import consoles
+import figures
 import listings
 import plans
 from commands import Commands
+from pages import Figure
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/tidy"))
 import check_drawings  # noqa: E402
@@ -21,11 +23,13 @@ STROKE = re.compile(r"--|[|│├─]|<-|->")
 
 @dataclasses.dataclass
 class Found:
-    """What a block should show, or what is wrong with it."""
+    """What a block or a figure should show, or what is wrong with it."""
 
     line: int  # of the page, from 0
     block: int | None = None  # its place on the page
     lines: list | None = None
+    figure: pathlib.Path | None = None
+    text: str = ""  # of the figure
     fault: str = ""
 
 
@@ -51,11 +55,14 @@ class Owners:
             yield Found(line, fault="an indented block says nothing of its kind; fence it")
         session, section = None, None
         try:
-            for number, block in enumerate(page.blocks):
+            for number, block in page.parts():
                 if session is None or block.section != section:
                     if session:
                         session.close()
                     session, section = consoles.Session(self.root, self.programs), block.section
+                if isinstance(block, Figure):
+                    yield self._figure(session, page, block)
+                    continue
                 if block.words[1:2] == ["writes"]:
                     session.files[block.words[-1]] = "\n".join(block.lines) + "\n"
                 if block.language == "console":
@@ -65,6 +72,15 @@ class Owners:
         finally:
             if session:
                 session.close()
+
+    def _figure(self, session, page, figure):
+        if not figure.command:
+            return Found(figure.first, fault="a picture of which no line above says what it is of")
+        try:
+            text = figures.draw(session.output_of, figure.command)
+        except (figures.Failed, consoles.Failed) as error:
+            return Found(figure.first, fault=str(error))
+        return Found(figure.first, figure=page.path.parent / figure.target, text=text)
 
     def _still(self, number, block):
         """Of a block that nothing has to be run for."""

@@ -12,7 +12,11 @@ A block is fenced, and the words behind its fence say what it is of:
     ```sh                                       commands for the reader to type
     ```text                                     a drawing
 
-An indented block says nothing of the kind, so there is none.
+An indented block says nothing of the kind, so there is none. A picture is a figure, and the line above
+it says what it is of (figures.py):
+
+    <!-- figure: blocks t.jsonl -->
+    ![Who has which block](figures/preemption-blocks.svg)
 """
 
 import dataclasses
@@ -23,6 +27,8 @@ FENCE = re.compile(r"^( *)```(.*)$")
 HEADING = re.compile(r"^##? +(.*)$")
 INDENTED = re.compile(r"^ {4}")
 IN_ITEM = re.compile(r"^ {6}")
+MARK = re.compile(r"^<!-- figure: (.*) -->$")
+IMAGE = re.compile(r"^!\[([^\]]*)\]\(([^)]+)\)$")
 ITEM = re.compile(r"^ {0,3}([-*]|\d+\.) ")
 
 
@@ -41,11 +47,21 @@ class Block:
         return self.words[0] if self.words else ""
 
 
+@dataclasses.dataclass
+class Figure:
+    """A picture at line `first`, and the command that draws it, if the line above has one."""
+
+    first: int
+    command: str | None
+    target: str
+    section: str
+
+
 class Page:
     def __init__(self, path, text=None):
         self.path = pathlib.Path(path)
         self.lines = (self.path.read_text() if text is None else text).split("\n")
-        self.blocks = []
+        self.blocks, self.figures = [], []
         self.indented = []  # lines where blocks begin that say nothing of themselves
         self._read()
 
@@ -64,6 +80,9 @@ class Page:
             else:
                 if heading := HEADING.match(line):
                     section = heading[1]
+                if image := IMAGE.match(line):
+                    mark = MARK.match(before)
+                    self.figures.append(Figure(at, mark and mark[1], image[2], section))
                 if line.strip():
                     in_item = bool(ITEM.match(line)) or (in_item and line.startswith(" "))
                     deep = IN_ITEM if in_item else INDENTED
@@ -72,6 +91,11 @@ class Page:
                         self.indented.append(at)
                     indented = bool(begins or (indented and deep.match(line)))
             before = line
+
+    def parts(self):
+        """Blocks and figures in their order, each with its place among its like."""
+        parts = [*enumerate(self.blocks), *enumerate(self.figures)]
+        return sorted(parts, key=lambda part: part[1].first)
 
     def replaced(self, contents):
         """The text with other lines in some blocks: {block: lines}, blocks by their place."""

@@ -22,6 +22,7 @@ import listings  # noqa: E402
 import main  # noqa: E402
 import owners  # noqa: E402
 from pages import Page  # noqa: E402
+from svg import Drawing  # noqa: E402
 
 
 class BookTest(unittest.TestCase):
@@ -189,6 +190,48 @@ class Consoles(BookTest):
         ):
             same = consoles.generalized(line) == consoles.generalized(line.replace(old, new))
             self.assertEqual(same, is_forgiven, (old, new))
+
+
+class Figures(BookTest):
+    TEXT = "<!-- figure: blocks tests/trace/corpus/preemption.jsonl -->\n![Blocks](figures/x.svg)\n"
+
+    def test_a_figure_is_drawn_and_a_byte_of_it_is_missed(self):
+        path = self.page(self.TEXT)
+        self.assertIn("page.md:2: the figure x.svg is stale", self.faults(self.TEXT))
+        self.assertEqual(self.run_tool(path)[0], 0)
+        self.assert_holds(self.TEXT)
+        figure = self.folder / "figures/x.svg"
+        figure.write_text(figure.read_text().replace(">112", ">113").replace(">1<", ">2<", 1))
+        self.assertIn("the figure x.svg is stale", self.faults(self.TEXT))
+
+    def test_a_figure_may_be_of_what_a_command_has_made(self):
+        made = "```console\n$ cp tests/trace/corpus/preemption.jsonl t.jsonl\n```\n\n"
+        text = made + self.TEXT.replace("tests/trace/corpus/preemption.jsonl", "t.jsonl")
+        self.assertEqual(self.run_tool(self.page(text))[0], 0)
+        self.assert_holds(text)
+
+    def test_what_cannot_be_drawn_is_told(self):
+        for command, fault in (
+            ("pies t.jsonl", "no figure of the kind 'pies'"),
+            ("blocks gone.jsonl", "gone.jsonl"),
+            ("prefixes tests/trace/corpus/shared.jsonl", "--at"),
+        ):
+            self.assertIn(fault, self.faults(f"<!-- figure: {command} -->\n![x](x.svg)\n"))
+        self.assertIn("no line above says what it is of", self.faults("![x](x.svg)\n"))
+
+    def test_every_figure_of_the_book_is_on_a_page(self):
+        shown = set()
+        for path in owners.pages_of(ROOT):
+            shown |= {(path.parent / figure.target).resolve() for figure in Page(path).figures}
+        self.assertEqual(shown, set((ROOT / "book/figures").glob("*.svg")))
+
+    def test_text_is_escaped_and_both_papers_have_a_colour(self):
+        drawing = Drawing("a < b")
+        drawing.labelled_box(0, 0, 20, 20, "<&", "3")
+        text = str(drawing)
+        self.assertIn("<title>a &lt; b</title>", text)
+        self.assertIn(">&lt;&amp;</text>", text)
+        self.assertEqual(text.count(".c3{fill:"), 2)
 
 
 class Others(BookTest):
