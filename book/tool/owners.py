@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/tidy
 import check_drawings  # noqa: E402
 
 CODE = {"cpp", "cuda", "python", "js", "json", "yaml", "jinja"}
-STROKE = re.compile(r"--|[|│├─]|<-|->")
+STROKE = re.compile(r"--(?![a-z])|[|│├─]|<-|->")
 
 
 @dataclasses.dataclass

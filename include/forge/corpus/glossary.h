@@ -1,5 +1,5 @@
 // The words of serving as questions and answers, and greetings: what the built-in model knows by
-// heart. book/words.md has the words at length.
+// heart. book/glossary.md has the words at length.
 //
 // The list is one file, which the trainer of the model reads too.
 #pragma once
