@@ -57,7 +57,9 @@ class Prove : public ProgramTest {
     const std::string ran = read_file(path("ran"));
     return static_cast<std::size_t>(std::ranges::count(ran, '\n'));
   }
-  Json result() { return Json::parse(read_file(path("tree/bench/results/prove-gpu.json"))); }
+  Json result(const std::string& subject = "gpu") {
+    return Json::parse(read_file(path("tree/bench/results/prove-" + subject + ".json")));
+  }
 };
 
 TEST_F(Prove, refuses_other_subjects_and_arguments) {
@@ -108,6 +110,22 @@ TEST_F(Prove, names_pieces_that_fail_and_goes_on) {
   EXPECT_EQ(json["failures"][2], "omissions-clang-1");
   EXPECT_EQ(json["pieces"].size(), pieces_run());
   EXPECT_EQ(json["pieces"].back()["failures"], 0) << "the last piece ran, too";
+}
+
+TEST_F(Prove, counts_what_a_script_says_in_its_last_line) {
+  for (const char* const name : {"http_connections_test", "serve_test", "kv_events_test",
+                                 "core_test", "metrics_test", "programs_test"}) {
+    test_program(std::string("release/bin/") + name, kGood);
+  }
+  program("tree/scripts/clients", "echo '40 passed, 2 failed in 3 s'; exit 1");
+  EXPECT_EQ(prove("serve").status, 1);
+  EXPECT_EQ(result("serve")["failures"], Json::parse(R"(["clients"])"));
+  EXPECT_EQ(result("serve")["pieces"].back()["tests"], 42);
+  EXPECT_EQ(result("serve")["pieces"].back()["failures"], 2);
+  EXPECT_THAT(read_file(path("built")), ::testing::EndsWith(" forge-infer forge-model\n"));
+  program("tree/scripts/clients", "echo '42 passed, 0 failed in 3 s'");
+  EXPECT_EQ(prove("serve").status, 0);
+  EXPECT_EQ(result("serve")["pieces"].back()["tests"], 42);
 }
 
 TEST_F(Prove, goes_on_with_what_is_missing_or_failed) {
