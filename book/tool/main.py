@@ -1,12 +1,13 @@
-"""scripts/book [--check] [--programs FOLDER] [--venv FOLDER] [PAGE...]: keeps the blocks and figures of
-README.md and of the pages in book/ true.
+"""scripts/book [--check | --site FOLDER] [--programs FOLDER] [--venv FOLDER] [PAGE...]: keeps the blocks
+and figures of README.md and of the pages in book/ true, or makes a web site of them.
 
 pages.py says which kinds there are. Without --check what one shows is written anew where it is no
 longer what the source has, the program prints, the test expects or the run gives; `git diff` then shows
 what has changed. With --check nothing is written, and what differs is told by page and line.
 
 --programs is where the built programs are (build/release/bin), --venv an environment for OpenAI's
-client, without which what needs it is not run. A PAGE is a path; all pages, if there is none.
+client, without which what needs it is not run. A PAGE is a path; all pages, if there is none. --site
+changes no page: it makes what site_tree.py says in FOLDER, by MkDocs from PyPI.
 
 Exit status: 0 if all is as it should be, or was written so; 1 if something differs, or a block is of
 no kind or cannot be made; 2 for bad arguments.
@@ -18,6 +19,7 @@ import pathlib
 import sys
 
 import owners
+import site_tree
 from pages import Page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,7 +29,9 @@ def arguments(words):
     parser = argparse.ArgumentParser(
         prog="scripts/book", description="Keeps the blocks of the book's pages true."
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; tell what differs")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--check", action="store_true", help="write nothing; tell what differs")
+    modes.add_argument("--site", type=pathlib.Path, metavar="FOLDER", help="make a web site of the pages there")
     parser.add_argument(
         "--programs",
         type=pathlib.Path,
@@ -61,6 +65,8 @@ def differences(shown, wanted):
 def main(words):
     options = arguments(words)
     options.root = options.root.resolve()
+    if options.site:
+        return site_tree.main(options.root, options.site.resolve(), options.page)
     shelf = owners.Owners(options.root, options.programs, options.venv)
     faults = written = blocks = 0
     for path in options.page:

@@ -7,6 +7,7 @@ PROGRAMS is the folder of the built programs.
 
 import contextlib
 import io
+import json
 import pathlib
 import re
 import sys
@@ -22,6 +23,7 @@ import listings  # noqa: E402
 import main  # noqa: E402
 import owners  # noqa: E402
 from pages import Page  # noqa: E402
+from site_tree import Site, in_order  # noqa: E402
 from svg import Drawing  # noqa: E402
 
 
@@ -232,6 +234,42 @@ class Figures(BookTest):
         self.assertIn("<title>a &lt; b</title>", text)
         self.assertIn(">&lt;&amp;</text>", text)
         self.assertEqual(text.count(".c3{fill:"), 2)
+
+
+class SiteOfPages(BookTest):
+    LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
+
+    def make(self):
+        site = Site(ROOT, self.folder)
+        site.make(in_order(ROOT, owners.pages_of(ROOT)))
+        return self.folder / "pages"
+
+    def test_every_link_of_a_page_leads_to_a_page(self):
+        pages = self.make()
+        for path in owners.pages_of(ROOT):
+            page = pages / path.relative_to(ROOT)
+            if not page.exists():
+                continue
+            for name, _ in self.LINK.findall(page.read_text()):
+                if not re.match("[a-z]+:", name):
+                    self.assertTrue((page.parent / name).is_file(), f"{page}: {name}")
+
+    def test_a_source_is_a_page_and_a_listing_has_its_name_above_it(self):
+        pages = self.make()
+        header = (pages / "include/forge/core/step_plan.h.md").read_text()
+        self.assertTrue(header.startswith("# include/forge/core/step_plan.h\n\n```cpp\n"))
+        page = (pages / "book/preemption.md").read_text()
+        self.assertIn("*tests/core/scheduler_test.cc Scheduler.preempts_when", page)
+        self.assertIn("\n```plan\n", page)
+        self.assertIn("(figures/preemption-blocks.svg)", page)
+        self.assertTrue((pages / "book/figures/preemption-blocks.svg").is_file())
+
+    def test_every_page_of_the_book_is_in_a_menu(self):
+        self.make()
+        front, book, reference = json.loads((self.folder / "mkdocs.yml").read_text())["nav"]
+        listed = {front, *book["Book"], *reference["Reference"]}
+        there = {str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.md")} | {"README.md"}
+        self.assertEqual(listed, there)
 
 
 class Others(BookTest):
