@@ -3,35 +3,6 @@
 #include "forge/trace/trace_json.h"
 
 namespace forge::trace::detail {
-namespace {
-
-std::string word_of(const Slice& slice) {
-  std::string text = std::to_string(slice.seq.value);
-  text += ':' + std::to_string(slice.first);
-  text += '+' + std::to_string(slice.count);
-  if (slice.drafts > 0) text += '/' + std::to_string(slice.drafts);
-  return text;
-}
-
-}  // namespace
-
-Words admission_words(const std::vector<Admission>& admissions) {
-  Words words;
-  for (const Admission& a : admissions) {
-    words.push_back(std::to_string(a.seq.value) +
-                    (a.cached_tokens > 0 ? '@' + std::to_string(a.cached_tokens) : std::string()));
-  }
-  return words;
-}
-
-Words preemption_words(const StepPlan& plan) {
-  Words words;
-  for (const Preemption& p : plan.preempted) {
-    words.push_back(std::to_string(p.seq.value) + (p.mode == PreemptionMode::swap ? "~" : ""));
-  }
-  return words;
-}
-
 Words finish_words(const StepPlan& plan) {
   Words words;
   for (const Finish& f : plan.finished) {
@@ -40,7 +11,6 @@ Words finish_words(const StepPlan& plan) {
   return words;
 }
 
-/// Copies within the device one by one, of swaps only how many.
 Words copy_words(const StepPlan& plan) {
   Words words;
   std::uint64_t out = 0;
@@ -54,29 +24,6 @@ Words copy_words(const StepPlan& plan) {
   }
   if (out > 0) words.push_back('[' + std::to_string(out) + " out]");
   if (in > 0) words.push_back('[' + std::to_string(in) + " in]");
-  return words;
-}
-
-Words slice_words(const StepPlan& plan) {
-  Words words;
-  for (const Slice& slice : plan.decode_batch()) words.push_back(word_of(slice));
-  for (const Slice& slice : plan.prefill_batch()) {
-    words.push_back(word_of(slice) + (slice.samples ? "*" : ">"));
-  }
-  return words;
-}
-
-Words table_words(const StepPlan& plan) {
-  Words words;
-  for (const TableDelta& delta : plan.tables) {
-    std::string word = std::to_string(delta.seq.value) + ':' + std::to_string(delta.truncated_to);
-    char separator = '+';
-    for (const BlockId block : plan.appended(delta)) {
-      word += separator + std::to_string(block.value);
-      separator = ',';
-    }
-    words.push_back(word);
-  }
   return words;
 }
 

@@ -1,23 +1,22 @@
-// The parts of a plan and its result as words for people, the same ones wherever they are shown;
-// trace_show.h and step_frame.h say what they mean.
+// What is told of a plan and its result beside the words of core/notation.h; legend.h explains
+// both.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "forge/core/cache_delta.h"
+#include "forge/core/notation.h"
 #include "forge/core/step_plan.h"
 
 namespace forge::trace::detail {
 
-using Words = std::vector<std::string>;
+using Words = PlanWords;
 
-Words admission_words(const std::vector<Admission>& admissions);
-Words preemption_words(const StepPlan& plan);
+/// With reasons.
 Words finish_words(const StepPlan& plan);
+/// Copies within the device one by one, of swaps only how many.
 Words copy_words(const StepPlan& plan);
-Words slice_words(const StepPlan& plan);
-Words table_words(const StepPlan& plan);
 Words cache_words(const CacheDelta& delta);
 Words result_words(const StepResult& result);
 

@@ -67,12 +67,12 @@ class Frame {
     }
     plan_ = {{"asked", detail::asked_words(moment_)},
              {"finished", detail::finish_words(plan)},
-             {"preempted", detail::preemption_words(plan)},
-             {"admitted", detail::admission_words(plan.admitted)},
-             {"resumed", detail::admission_words(plan.resumed)},
+             {"preempted", preemption_words(plan)},
+             {"admitted", admission_words(plan.admitted)},
+             {"resumed", admission_words(plan.resumed)},
              {"copies", detail::copy_words(plan)},
-             {"tables", detail::table_words(plan)},
-             {"slices", detail::slice_words(plan)},
+             {"tables", table_words(plan)},
+             {"slices", slice_words(plan)},
              {"result", detail::result_words(moment_.step.result)},
              {"cache", detail::cache_words(moment_.step.cache)}};
     std::erase_if(plan_, [](const Section& section) { return section.words.empty(); });

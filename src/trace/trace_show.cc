@@ -26,12 +26,12 @@ using Row = std::array<detail::Words, kColumns>;
 Row row_of(const StepPlan& plan) {
   Row row;
   row[kStep] = {std::to_string(plan.step.value)};
-  row[kAdmitted] = detail::admission_words(plan.admitted);
-  row[kResumed] = detail::admission_words(plan.resumed);
-  row[kPreempted] = detail::preemption_words(plan);
+  row[kAdmitted] = admission_words(plan.admitted);
+  row[kResumed] = admission_words(plan.resumed);
+  row[kPreempted] = preemption_words(plan);
   row[kFinished] = detail::finish_words(plan);
   row[kSlices] = detail::copy_words(plan);
-  for (std::string& word : detail::slice_words(plan)) row[kSlices].push_back(std::move(word));
+  for (std::string& word : slice_words(plan)) row[kSlices].push_back(std::move(word));
   return row;
 }
 

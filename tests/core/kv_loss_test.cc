@@ -22,12 +22,12 @@ TEST(KvLoss, everything_that_ran_runs_again_from_its_first_token) {
   World world(small(16));
   world.submit(prompt(0, 2, 4));
   world.submit(prompt(10, 3, 4));
-  EXPECT_EQ(world.step(), "0 | +1 +2 | 1:0,1 2:2,3,4 | 1[0,2) 2[0,3)");
-  EXPECT_EQ(world.step(), "1 | | 1:5 2:6 | 1[2,3) 2[3,4)");
-  EXPECT_EQ(world.schedule(), "2 | | 1:7 2:8 | 1[3,4) 2[4,5)");
+  EXPECT_EQ(world.step(), "0 | +1 +2 | 1:0+0,1 2:0+2,3,4 | 1:0+2* 2:0+3*");
+  EXPECT_EQ(world.step(), "1 | | 1:2+5 2:3+6 | 1:2+1 2:3+1");
+  EXPECT_EQ(world.schedule(), "2 | | 1:3+7 2:4+8 | 1:3+1 2:4+1");
   commit_loss(world);
-  EXPECT_EQ(world.step(), "3 | ^1 ^2 | 1:2,3,4,6 2:8,0,1,5,7 | 1[0,4) 2[0,5)");
-  EXPECT_EQ(world.step(), "4 | | 1:9 2:10 | 1[4,5) 2[5,6)");
+  EXPECT_EQ(world.step(), "3 | ^1 ^2 | 1:0+2,3,4,6 2:0+8,0,1,5,7 | 1:0+4* 2:0+5*");
+  EXPECT_EQ(world.step(), "4 | | 1:4+9 2:5+10 | 1:4+1 2:5+1");
   EXPECT_EQ(world.step(), "5 | !1 !2 | |") << "four tokens each";
 }
 

@@ -43,7 +43,7 @@ class World {
   SeqId submit(const Request& request) { return scheduler.submit(request).value(); }
 
   std::string schedule() {
-    const std::string text = row(scheduler.schedule());
+    const std::string text = plan_row(scheduler.schedule());
     EXPECT_EQ(check_invariants(scheduler), std::nullopt);
     return text;
   }

@@ -15,12 +15,12 @@ TEST(ChunkedPrefill, a_long_prompt_runs_in_chunks_beside_the_decodes) {
   config.prefill_chunk_size = 4;
   World world(config);
   world.submit(prompt(0, 2, 9));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1 | 1[0,2)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1 | 1:0+2*");
   world.submit(prompt(0, 9, 2));
-  EXPECT_EQ(world.step(), "1 | +2 | 1:2 2:3,4,5,6,7,8,9,10,11 | 1[2,3) 2[0,4).");
-  EXPECT_EQ(world.step(), "2 | | 1:12 | 1[3,4) 2[4,8).");
-  EXPECT_EQ(world.step(), "3 | | 1:13 | 1[4,5) 2[8,9)");
-  EXPECT_EQ(world.step(), "4 | | 1:14 2:15 | 1[5,6) 2[9,10)");
+  EXPECT_EQ(world.step(), "1 | +2 | 1:2+2 2:0+3,4,5,6,7,8,9,10,11 | 1:2+1 2:0+4>");
+  EXPECT_EQ(world.step(), "2 | | 1:3+12 | 1:3+1 2:4+4>");
+  EXPECT_EQ(world.step(), "3 | | 1:4+13 | 1:4+1 2:8+1*");
+  EXPECT_EQ(world.step(), "4 | | 1:5+14 2:9+15 | 1:5+1 2:9+1");
 }
 
 TEST(ChunkedPrefill, the_budget_is_for_decodes_first_and_then_for_several_prompts) {
@@ -30,11 +30,11 @@ TEST(ChunkedPrefill, the_budget_is_for_decodes_first_and_then_for_several_prompt
   config.prefill_chunk_size = 4;
   World world(config);
   world.submit(prompt(0, 1, 9));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0 | 1[0,1)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0 | 1:0+1*");
   world.submit(prompt(0, 7, 1));
   world.submit(prompt(0, 3, 1));
-  EXPECT_EQ(world.step(), "1 | +2 +3 | 1:1 2:2,3,4,5,6,7,8 3:9,10,11 | 1[1,2) 2[0,4). 3[0,1).");
-  EXPECT_EQ(world.step(), "2 | | 1:12 | 1[2,3) 2[4,7) 3[1,3)");
+  EXPECT_EQ(world.step(), "1 | +2 +3 | 1:1+1 2:0+2,3,4,5,6,7,8 3:0+9,10,11 | 1:1+1 2:0+4> 3:0+1>");
+  EXPECT_EQ(world.step(), "2 | | 1:2+12 | 1:2+1 2:4+3* 3:1+2*");
 }
 
 TEST(ChunkedPrefill, a_prompt_under_way_waits_when_the_budget_is_used_up) {
@@ -44,13 +44,13 @@ TEST(ChunkedPrefill, a_prompt_under_way_waits_when_the_budget_is_used_up) {
   World world(config);
   world.submit(prompt(0, 6, 9));
   world.submit(prompt(0, 6, 9));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2,3,4,5 | 1[0,3).");
-  EXPECT_EQ(world.step(), "1 | | | 1[3,6)");
-  EXPECT_EQ(world.step(), "2 | +2 | 1:6 2:7,8,9,10,11,12 | 1[6,7) 2[0,2).");
-  EXPECT_EQ(world.step(2), "3 | | 1:13 | 1[7,8) 2[2,4).");
-  EXPECT_EQ(world.step(2), "4 | | 1:14,15,16 | 1[8,11)d2") << "drafts before prompts";
-  EXPECT_EQ(world.step(0), "5 | | 1:15,16,17 | 1[9,12)d2");
-  EXPECT_EQ(world.step(0), "6 | | 1:16 | 1[10,11) 2[4,6)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1,2,3,4,5 | 1:0+3>");
+  EXPECT_EQ(world.step(), "1 | | | 1:3+3*");
+  EXPECT_EQ(world.step(), "2 | +2 | 1:6+6 2:0+7,8,9,10,11,12 | 1:6+1 2:0+2>");
+  EXPECT_EQ(world.step(2), "3 | | 1:7+13 | 1:7+1 2:2+2>");
+  EXPECT_EQ(world.step(2), "4 | | 1:8+14,15,16 | 1:8+3/2") << "drafts before prompts";
+  EXPECT_EQ(world.step(0), "5 | | 1:9+15,16,17 | 1:9+3/2");
+  EXPECT_EQ(world.step(0), "6 | | 1:10+16 | 1:10+1 2:4+2*");
 }
 
 TEST(ChunkedPrefill, drafts_share_what_the_budget_leaves_in_order_of_admission) {
@@ -60,7 +60,7 @@ TEST(ChunkedPrefill, drafts_share_what_the_budget_leaves_in_order_of_admission) 
   World world(config);
   for (int i = 0; i < 3; ++i) world.submit(prompt(0, 1, 20));
   world.step(2);
-  EXPECT_EQ(world.step(), "1 | | 1:3,4,5 2:6,7 3:8 | 1[1,4)d2 2[1,3)d1 3[1,2)");
+  EXPECT_EQ(world.step(), "1 | | 1:1+3,4,5 2:1+6,7 3:1+8 | 1:1+3/2 2:1+2/1 3:1+1");
 }
 
 TEST(ChunkedPrefill, a_prompt_can_be_preempted_half_way_and_starts_again) {
@@ -70,11 +70,11 @@ TEST(ChunkedPrefill, a_prompt_can_be_preempted_half_way_and_starts_again) {
   world.submit(prompt(0, 2, 6));
   world.step();
   world.submit(prompt(0, 5, 1));
-  EXPECT_EQ(world.step(), "1 | +2 | 1:2 2:3,4,5,6,7 | 1[2,3) 2[0,2).");
-  EXPECT_EQ(world.step(), "2 | -2 | 1:3 | 1[3,4)");
+  EXPECT_EQ(world.step(), "1 | +2 | 1:2+2 2:0+3,4,5,6,7 | 1:2+1 2:0+2>");
+  EXPECT_EQ(world.step(), "2 | -2 | 1:3+3 | 1:3+1");
   EXPECT_EQ(world.scheduler.view(SeqId{2})->computed_tokens, 0u);
   for (int i = 0; i < 3; ++i) world.step();
-  EXPECT_EQ(world.step(), "6 | !1 ^2 | 2:0,1,2,3,4 | 2[0,2).");
+  EXPECT_EQ(world.step(), "6 | !1 ^2 | 2:0+0,1,2,3,4 | 2:0+2>");
 }
 
 TEST(Watermark, keeps_blocks_back_from_new_prompts_while_others_run) {
@@ -82,11 +82,11 @@ TEST(Watermark, keeps_blocks_back_from_new_prompts_while_others_run) {
   config.watermark_blocks = 3;
   World world(config);
   world.submit(prompt(0, 9, 1));  // alone it may have them
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2,3,4,5,6,7,8 | 1[0,9)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1,2,3,4,5,6,7,8 | 1:0+9*");
   world.submit(prompt(0, 4, 4));
   world.submit(prompt(0, 4, 4));
-  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0,1,2,3 | 2[0,4)") << "4 of 6 would leave 2";
-  EXPECT_EQ(world.step(), "2 | | 2:4 | 2[4,5)") << "decodes go on below it";
+  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0+0,1,2,3 | 2:0+4*") << "4 of 6 would leave 2";
+  EXPECT_EQ(world.step(), "2 | | 2:4+4 | 2:4+1") << "decodes go on below it";
 }
 
 TEST(MemoryPressure, stops_admission_at_a_share_of_the_blocks_while_others_run) {
@@ -94,10 +94,10 @@ TEST(MemoryPressure, stops_admission_at_a_share_of_the_blocks_while_others_run) 
   config.memory_pressure = 80;
   World world(config);
   world.submit(prompt(0, 9, 1));  // alone it may have them
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2,3,4,5,6,7,8 | 1[0,9)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1,2,3,4,5,6,7,8 | 1:0+9*");
   world.submit(prompt(0, 4, 6));
   world.submit(prompt(0, 5, 1));
-  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0,1,2,3 | 2[0,4)") << "9 of 10 would be in use";
+  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0+0,1,2,3 | 2:0+4*") << "9 of 10 would be in use";
   for (int step = 2; step < 7; ++step) world.step();
   EXPECT_EQ(world.scheduler.cache().available_count(), 1U) << "decodes go on beyond it";
 }
@@ -109,11 +109,11 @@ TEST(DecodePriority, prompts_leave_a_share_of_the_step_alone_while_others_decode
   config.decode_priority = 75;
   World world(config);
   world.submit(prompt(0, 9, 3));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2,3,4,5,6,7,8 | 1[0,9)") << "nobody decodes";
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1,2,3,4,5,6,7,8 | 1:0+9*") << "nobody decodes";
   world.submit(prompt(0, 10, 2));
-  EXPECT_EQ(world.step(), "1 | +2 | 1:9 2:10,11,12,13,14,15,16,17,18,19 | 1[9,10) 2[0,4).");
-  EXPECT_EQ(world.step(), "2 | | 1:20 | 1[10,11) 2[4,8).");
-  EXPECT_EQ(world.step(), "3 | !1 | | 2[8,10)");
+  EXPECT_EQ(world.step(), "1 | +2 | 1:9+9 2:0+10,11,12,13,14,15,16,17,18,19 | 1:9+1 2:0+4>");
+  EXPECT_EQ(world.step(), "2 | | 1:10+20 | 1:10+1 2:4+4>");
+  EXPECT_EQ(world.step(), "3 | !1 | | 2:8+2*");
 }
 
 TEST(Clients, take_turns_however_many_requests_each_has_waiting) {
@@ -124,17 +124,17 @@ TEST(Clients, take_turns_however_many_requests_each_has_waiting) {
   for (int i = 0; i < 3; ++i) world.submit(with(prompt(0, 2, 1), ClientId{1}));
   world.submit(with(prompt(0, 2, 1), ClientId{2}));
   world.submit(with(prompt(0, 2, 1), ClientId{2}));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1 | 1[0,2)");
-  EXPECT_EQ(world.step(), "1 | !1 +4 | 4:0,1 | 4[0,2)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1 | 1:0+2*");
+  EXPECT_EQ(world.step(), "1 | !1 +4 | 4:0+0,1 | 4:0+2*");
   const FairShares& shares = world.scheduler.shares();
   const auto had = [&](std::uint64_t seq) {
     return shares.share_of_client(world.scheduler.user_of(SeqId{seq}).value()).served;
   };
   EXPECT_EQ(had(2), served_by(2, 1));
   EXPECT_EQ(had(4), served_by(3, 1)) << "two tokens, and one for coming second";
-  EXPECT_EQ(world.step(), "2 | !4 +2 | 2:0,1 | 2[0,2)");
-  EXPECT_EQ(world.step(), "3 | !2 +5 | 5:0,1 | 5[0,2)");
-  EXPECT_EQ(world.step(), "4 | !5 +3 | 3:0,1 | 3[0,2)");
+  EXPECT_EQ(world.step(), "2 | !4 +2 | 2:0+0,1 | 2:0+2*");
+  EXPECT_EQ(world.step(), "3 | !2 +5 | 5:0+0,1 | 5:0+2*");
+  EXPECT_EQ(world.step(), "4 | !5 +3 | 3:0+0,1 | 3:0+2*");
 }
 
 TEST(Clients, a_priority_moves_a_request_among_those_of_its_user_alone) {
@@ -145,8 +145,8 @@ TEST(Clients, a_priority_moves_a_request_among_those_of_its_user_alone) {
   world.submit(with(prompt(0, 2, 1), ClientId{1}));
   world.submit(with(prompt(0, 2, 1), ClientId{2}));
   world.submit(with(with(prompt(0, 2, 1), ClientId{2}), Priority::high));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1 | 1[0,2)");
-  EXPECT_EQ(world.step(), "1 | !1 +3 | 3:0,1 | 3[0,2)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1 | 1:0+2*");
+  EXPECT_EQ(world.step(), "1 | !1 +3 | 3:0+0,1 | 3:0+2*");
 }
 
 TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
@@ -155,11 +155,11 @@ TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
   world.submit(with(prompt(0, 2, 4), Priority::low));
   world.submit(prompt(0, 1, 4));
   world.submit(with(prompt(0, 1, 4), Priority::high));
-  EXPECT_EQ(world.step(), "0 | +3 +2 +1 | 3:0 2:1 1:2,3 | 3[0,1) 2[0,1) 1[0,2)");
+  EXPECT_EQ(world.step(), "0 | +3 +2 +1 | 3:0+0 2:0+1 1:0+2,3 | 3:0+1* 2:0+1* 1:0+2*");
   EXPECT_EQ(world.scheduler.view(SeqId{1})->overtaken, 2u);
   EXPECT_EQ(world.scheduler.view(SeqId{2})->overtaken, 1u);
   EXPECT_EQ(world.scheduler.view(SeqId{3})->overtaken, 0u);
-  EXPECT_EQ(world.step(), "1 | -1 | 3:2 2:3 | 3[1,2) 2[1,2)")
+  EXPECT_EQ(world.step(), "1 | -1 | 3:1+2 2:1+3 | 3:1+1 2:1+1")
       << "as many output tokens as the others and the lowest id, but of low priority";
   EXPECT_EQ(world.scheduler.waiting().front().priority, Priority::low);
 }
@@ -173,7 +173,7 @@ TEST(Priorities, who_was_preempted_keeps_its_place) {
   world.submit(prompt(0, 1, 1));
   world.step();
   world.submit(with(prompt(0, 1, 1), Priority::high));
-  EXPECT_EQ(world.step(), "2 | -2 | 1:2 | 1[3,4)");
+  EXPECT_EQ(world.step(), "2 | -2 | 1:3+2 | 1:3+1");
   EXPECT_EQ(world.scheduler.waiting()[0].seq, SeqId{4});
   EXPECT_EQ(world.scheduler.waiting()[1].seq, SeqId{2});
   EXPECT_EQ(world.scheduler.waiting()[2].seq, SeqId{3});
@@ -192,10 +192,11 @@ TEST(Swap, a_victim_goes_to_the_host_and_comes_back_to_where_it_was) {
   world.submit(prompt(0, 2, 3));
   world.step();
   world.step();
-  EXPECT_EQ(world.step(), "2 | ~2 | 2>0 3>1 5>2 | 1:2 | 1[3,4)");
+  EXPECT_EQ(world.step(), "2 | -2~ | [2>h0] [3>h1] [5>h2] | 1:3+2 | 1:3+1");
   EXPECT_EQ(world.scheduler.waiting().front().computed_tokens, 3u);
   EXPECT_EQ(world.scheduler.host().pool().used_count(), 3u);
-  EXPECT_EQ(world.step(), "3 | !1 ^2@3 | 0<0 1<1 2<4 | 2:0,1,4,2 | 2[3,4)") << "decodes at once";
+  EXPECT_EQ(world.step(), "3 | !1 ^2@3 | [h0>0] [h1>1] [h2>4] | 2:0+0,1,4,2 | 2:3+1*")
+      << "decodes at once";
   EXPECT_EQ(world.scheduler.host().pool().used_count(), 0u);
 }
 
@@ -205,7 +206,7 @@ TEST(Swap, without_room_on_the_host_the_victim_recomputes) {
   world.submit(prompt(0, 2, 3));
   world.step();
   world.step();
-  EXPECT_EQ(world.step(), "2 | -2 | 1:2 | 1[3,4)");
+  EXPECT_EQ(world.step(), "2 | -2 | 1:3+2 | 1:3+1");
 }
 
 TEST(Swap, automatic_swaps_where_that_costs_less_than_recomputing) {
@@ -220,7 +221,7 @@ TEST(Swap, automatic_swaps_where_that_costs_less_than_recomputing) {
     world.submit(prompt(0, 4, 6));
     world.submit(prompt(0, 4, 6));
     world.step();
-    EXPECT_EQ(world.schedule().substr(0, 6), setup == 0 ? "1 | ~2" : "1 | -2");
+    EXPECT_EQ(world.schedule().substr(0, 8), setup == 0 ? "1 | -2~ " : "1 | -2 |");
   }
 }
 
@@ -242,13 +243,13 @@ TEST(Swap, after_a_failed_step_its_swaps_are_not_relied_on) {
   world.submit(prompt(0, 2, 3));
   world.step();
   world.step();
-  EXPECT_EQ(world.schedule(), "2 | ~2 | 2>0 3>1 5>2 | 1:2 | 1[3,4)");
+  EXPECT_EQ(world.schedule(), "2 | -2~ | [2>h0] [3>h1] [5>h2] | 1:3+2 | 1:3+1");
   StepResult result;
   fail_step(world.scheduler.plan(), result);
   world.scheduler.commit(world.scheduler.plan(), result);
   EXPECT_EQ(check_invariants(world.scheduler), std::nullopt);
   EXPECT_EQ(world.scheduler.host().pool().used_count(), 0u);
-  EXPECT_EQ(world.step(), "3 | !1 ^2 | 2:0,1,4,2 | 2[0,4)") << "recomputed";
+  EXPECT_EQ(world.step(), "3 | !1 ^2 | 2:0+0,1,4,2 | 2:0+4*") << "recomputed";
 }
 
 TEST(Deadlines, a_request_takes_part_in_so_many_steps_and_then_ends) {
@@ -273,7 +274,7 @@ TEST(Deadlines, a_waiting_request_ends_too) {
   request.deadline_steps = 1;
   world.submit(request);
   world.step();
-  EXPECT_EQ(world.step(), "1 | !2 | 1:2 | 1[2,3)");
+  EXPECT_EQ(world.step(), "1 | !2 | 1:2+2 | 1:2+1");
 }
 
 TEST(Deadlines, whoever_ends_in_time_has_none) {

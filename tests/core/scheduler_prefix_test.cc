@@ -18,9 +18,9 @@ SchedulerConfig caching(std::uint32_t num_blocks) {
 TEST(PrefixCache, the_second_request_starts_behind_the_common_prefix) {
   World world(caching(16));
   world.submit(prompt(0, 5, 1));
-  EXPECT_EQ(world.step(), "0 | +1 | 1:0,1,2 | 1[0,5)");
+  EXPECT_EQ(world.step(), "0 | +1 | 1:0+0,1,2 | 1:0+5*");
   world.submit(prompt(0, 6, 1));  // four of its tokens are cached
-  EXPECT_EQ(world.step(), "1 | !1 +2@4 | 2:0,1,2 | 2[4,6)");
+  EXPECT_EQ(world.step(), "1 | !1 +2@4 | 2:0+0,1,2 | 2:4+2*");
   const PrefixCacheStatistics statistics = world.scheduler.prefix_cache_statistics();
   EXPECT_EQ(statistics,
             (PrefixCacheStatistics{.queries = 2, .hits = 1, .query_tokens = 11, .hit_tokens = 4}));
@@ -30,8 +30,8 @@ TEST(PrefixCache, nothing_is_shared_before_the_step_that_wrote_it_is_committed) 
   World world(caching(16));
   world.submit(prompt(0, 4, 3));
   world.submit(prompt(0, 4, 3));
-  EXPECT_EQ(world.step(), "0 | +1 +2 | 1:0,1 2:2,3 | 1[0,4) 2[0,4)");
-  EXPECT_EQ(world.step(), "1 | | 1:3 2:0,1,2 | 1[4,5) 2[4,5)")
+  EXPECT_EQ(world.step(), "0 | +1 +2 | 1:0+0,1 2:0+2,3 | 1:0+4* 2:0+4*");
+  EXPECT_EQ(world.step(), "1 | | 1:2+3 2:0+0,1,2 | 1:4+1 2:4+1")
       << "the second one's equal blocks have given way to the first one's";
 }
 
@@ -40,7 +40,7 @@ TEST(PrefixCache, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copy) {
   world.submit(prompt(0, 4, 1));
   world.step();
   world.submit(prompt(0, 4, 2));
-  EXPECT_EQ(world.step(), "1 | !1 +2@3 | 1=2 | 2:0,2 | 2[3,4)");
+  EXPECT_EQ(world.step(), "1 | !1 +2@3 | [1>2] | 2:0+0,2 | 2:3+1*");
 }
 
 TEST(PrefixCache, keeps_so_many_blocks_that_nobody_uses_the_last_released_of_them) {
@@ -53,7 +53,7 @@ TEST(PrefixCache, keeps_so_many_blocks_that_nobody_uses_the_last_released_of_the
   EXPECT_EQ(world.scheduler.cache().index()->size(), 1U);
   EXPECT_EQ(world.scheduler.prefix_cache_statistics().evictions, 2U);
   world.submit(prompt(0, 6, 1));
-  EXPECT_EQ(world.step(), "2 | +2@2 | 2:0,1,2 | 2[2,6)") << "the beginning is what was kept";
+  EXPECT_EQ(world.step(), "2 | +2@2 | 2:0+0,1,2 | 2:2+4*") << "the beginning is what was kept";
 }
 
 TEST(PrefixCache, without_room_for_the_copy_its_tokens_are_run_again) {
@@ -61,9 +61,9 @@ TEST(PrefixCache, without_room_for_the_copy_its_tokens_are_run_again) {
   world.submit(prompt(0, 4, 1));
   world.step();
   world.submit(prompt(50, 1, 3));
-  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:2 | 2[0,1)");
+  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0+2 | 2:0+1*");
   world.submit(prompt(0, 4, 1));
-  EXPECT_EQ(world.step(), "2 | +3@2 | 3:0,1 | 2[1,2) 3[2,4)") << "block 1 makes room for itself";
+  EXPECT_EQ(world.step(), "2 | +3@2 | 3:0+0,1 | 2:1+1 3:2+2*") << "block 1 makes room for itself";
 }
 
 TEST(PrefixCache, the_output_of_a_request_is_cached_too) {
@@ -73,7 +73,7 @@ TEST(PrefixCache, the_output_of_a_request_is_cached_too) {
   world.finish();  // outputs 7 7 7 7, the KV of all but the last
   for (int i = 0; i < 5; ++i) request.prompt.emplace_back(7u);
   world.submit(request);
-  EXPECT_EQ(world.schedule(), "5 | +2@6 | 2:0,1,2,3 | 2[6,8)");
+  EXPECT_EQ(world.schedule(), "5 | +2@6 | 2:0+0,1,2,3 | 2:6+2*");
 }
 
 TEST(PrefixCache, a_preempted_sequence_finds_its_own_prefix_again) {
@@ -81,9 +81,9 @@ TEST(PrefixCache, a_preempted_sequence_finds_its_own_prefix_again) {
   world.submit(prompt(0, 4, 3));
   world.submit(prompt(50, 3, 4));
   world.step();
-  EXPECT_EQ(world.step(), "1 | -2 | 1:3 | 1[4,5)");
+  EXPECT_EQ(world.step(), "1 | -2 | 1:2+3 | 1:4+1");
   world.step();
-  EXPECT_EQ(world.step(), "3 | !1 ^2@2 | 2:2,3 | 2[2,4)");
+  EXPECT_EQ(world.step(), "3 | !1 ^2@2 | 2:0+2,3 | 2:2+2*");
   EXPECT_EQ(world.scheduler.prefix_cache_statistics().recovered_tokens, 2u);
 }
 
@@ -94,9 +94,9 @@ TEST(PrefixCache, a_request_may_leave_it_alone) {
   world.submit(request);
   world.step();
   world.submit(prompt(0, 5, 1));
-  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0,1,2 | 2[0,5)");
+  EXPECT_EQ(world.step(), "1 | !1 +2 | 2:0+0,1,2 | 2:0+5*");
   world.submit(request);
-  EXPECT_EQ(world.step(), "2 | !2 +3 | 3:2,3,4 | 3[0,5)");
+  EXPECT_EQ(world.step(), "2 | !2 +3 | 3:0+2,3,4 | 3:0+5*");
 }
 
 TEST(PrefixCache, clear_forgets_all_of_it_and_disturbs_nobody) {
@@ -106,7 +106,7 @@ TEST(PrefixCache, clear_forgets_all_of_it_and_disturbs_nobody) {
   world.scheduler.clear_prefix_cache();
   EXPECT_EQ(check_invariants(world.scheduler), std::nullopt);
   world.submit(prompt(0, 4, 1));
-  EXPECT_EQ(world.step(), "1 | +2 | 1:2 2:3,4 | 1[4,5) 2[0,4)");
+  EXPECT_EQ(world.step(), "1 | +2 | 1:2+2 2:0+3,4 | 1:4+1 2:0+4*");
   world.finish();
   world.scheduler.clear_prefix_cache();
   EXPECT_EQ(world.scheduler.cache().pool().used_count(), 0u);

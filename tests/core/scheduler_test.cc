@@ -10,7 +10,6 @@ namespace {
 
 using testing::one_token_each;
 using testing::request;
-using testing::row;
 using testing::run_to_end;
 
 Scheduler tiny(std::uint32_t blocks, std::uint32_t batch = 16) {
@@ -23,7 +22,7 @@ Scheduler tiny(std::uint32_t blocks, std::uint32_t batch = 16) {
 std::string step(Scheduler& scheduler, std::uint32_t drafts = 0) {
   const StepPlan& plan = scheduler.schedule();
   EXPECT_EQ(check_invariants(scheduler), std::nullopt);
-  const std::string text = row(plan);
+  const std::string text = plan_row(plan);
   scheduler.commit(plan, one_token_each(plan, drafts));
   EXPECT_EQ(check_invariants(scheduler), std::nullopt);
   return text;
@@ -37,10 +36,10 @@ TEST(Scheduler, preempts_when_blocks_run_out) {
   ASSERT_TRUE(scheduler.submit(request(2, 3)));
   ASSERT_TRUE(scheduler.submit(request(2, 3)));
   EXPECT_EQ(run_to_end(scheduler),
-            "0 | +1 +2 | 1:0,1 2:2,3 | 1[0,2) 2[0,2)\n"
-            "1 | | 1:4 2:5 | 1[2,3) 2[2,3)\n"
-            "2 | -2 | 1:2 | 1[3,4)\n"
-            "3 | !1 ^2 | 2:0,1,4,2 | 2[0,4)\n"
+            "0 | +1 +2 | 1:0+0,1 2:0+2,3 | 1:0+2* 2:0+2*\n"
+            "1 | | 1:2+4 2:2+5 | 1:2+1 2:2+1\n"
+            "2 | -2 | 1:3+2 | 1:3+1\n"
+            "3 | !1 ^2 | 2:0+0,1,4,2 | 2:0+4*\n"
             "4 | !2 | |\n");
 }
 
@@ -51,12 +50,12 @@ TEST(Scheduler, preempted_sequence_resumes_later) {
   step(scheduler);
   step(scheduler);
   ASSERT_TRUE(scheduler.submit(request(1, 1)));  // fresh: must not overtake the preempted one
-  EXPECT_EQ(step(scheduler), "2 | -2 | 1:2 | 1[3,4)");
+  EXPECT_EQ(step(scheduler), "2 | -2 | 1:3+2 | 1:3+1");
   ASSERT_EQ(scheduler.waiting_count(), 2u);
   EXPECT_EQ(scheduler.waiting().front().seq, second);
   EXPECT_EQ(scheduler.waiting().front().output_tokens, 2u) << "output survives preemption";
   EXPECT_EQ(scheduler.waiting().front().preemptions, 1u);
-  EXPECT_EQ(step(scheduler), "3 | !1 ^2 +3 | 2:0,1,4,2 3:3 | 2[0,4) 3[0,1)");
+  EXPECT_EQ(step(scheduler), "3 | !1 ^2 +3 | 2:0+0,1,4,2 3:0+3 | 2:0+4* 3:0+1*");
 }
 
 TEST(Scheduler, victims_are_those_with_the_fewest_output_tokens) {
@@ -65,21 +64,21 @@ TEST(Scheduler, victims_are_those_with_the_fewest_output_tokens) {
   ASSERT_TRUE(scheduler.submit(request(2, 5)));
   step(scheduler, 1);
   const StepPlan& plan = scheduler.schedule();  // 4 slots with drafts, 3 free: no drafts
-  ASSERT_EQ(row(plan), "1 | | 1:4 2:5 | 1[2,3) 2[2,3)");
+  ASSERT_EQ(plan_row(plan), "1 | | 1:2+4 2:2+5 | 1:2+1 2:2+1");
   StepResult result = one_token_each(plan);
   scheduler.commit(plan, result);
   ASSERT_TRUE(scheduler.cancel(SeqId{1}));
   ASSERT_TRUE(scheduler.submit(request(3, 4)));
-  EXPECT_EQ(step(scheduler), "2 | !1 +3 | 2:0 3:1,4,6 | 2[3,4) 3[0,3)");
-  EXPECT_EQ(step(scheduler), "3 | -3 | 2:1 | 2[4,5)") << "1 output token against 3";
+  EXPECT_EQ(step(scheduler), "2 | !1 +3 | 2:3+0 3:0+1,4,6 | 2:3+1 3:0+3*");
+  EXPECT_EQ(step(scheduler), "3 | -3 | 2:4+1 | 2:4+1") << "1 output token against 3";
 }
 
 TEST(Scheduler, ties_between_victims_go_to_the_higher_id) {
   Scheduler scheduler = tiny(7);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler.submit(request(2, 4)));
-  EXPECT_EQ(step(scheduler), "0 | +1 +2 +3 | 1:0,1 2:2,3 3:4,5 | 1[0,2) 2[0,2) 3[0,2)");
-  EXPECT_EQ(step(scheduler), "1 | -3 | 1:4 2:5 | 1[2,3) 2[2,3)");
-  EXPECT_EQ(step(scheduler), "2 | -2 | 1:2 | 1[3,4)") << "never sequence 1";
+  EXPECT_EQ(step(scheduler), "0 | +1 +2 +3 | 1:0+0,1 2:0+2,3 3:0+4,5 | 1:0+2* 2:0+2* 3:0+2*");
+  EXPECT_EQ(step(scheduler), "1 | -3 | 1:2+4 2:2+5 | 1:2+1 2:2+1");
+  EXPECT_EQ(step(scheduler), "2 | -2 | 1:3+2 | 1:3+1") << "never sequence 1";
 }
 
 TEST(Scheduler, admission_blocks_when_prompt_does_not_fit) {
@@ -87,18 +86,18 @@ TEST(Scheduler, admission_blocks_when_prompt_does_not_fit) {
   ASSERT_TRUE(scheduler.submit(request(4, 2)));
   ASSERT_TRUE(scheduler.submit(request(3, 1)));
   ASSERT_TRUE(scheduler.submit(request(1, 1)));  // would fit, but nobody overtakes
-  EXPECT_EQ(step(scheduler), "0 | +1 | 1:0,1,2,3 | 1[0,4)");
+  EXPECT_EQ(step(scheduler), "0 | +1 | 1:0+0,1,2,3 | 1:0+4*");
   EXPECT_EQ(scheduler.waiting_count(), 2u);
-  EXPECT_EQ(step(scheduler), "1 | | 1:4 | 1[4,5)");
-  EXPECT_EQ(step(scheduler), "2 | !1 +2 +3 | 2:0,1,2 3:3 | 2[0,3) 3[0,1)");
+  EXPECT_EQ(step(scheduler), "1 | | 1:4+4 | 1:4+1");
+  EXPECT_EQ(step(scheduler), "2 | !1 +2 +3 | 2:0+0,1,2 3:0+3 | 2:0+3* 3:0+1*");
 }
 
 TEST(Scheduler, batch_size_bounds_the_sequences_of_a_step) {
   Scheduler scheduler = tiny(64, 2);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler.submit(request(1, 2)));
-  EXPECT_EQ(step(scheduler), "0 | +1 +2 | 1:0 2:1 | 1[0,1) 2[0,1)");
-  EXPECT_EQ(step(scheduler), "1 | | 1:2 2:3 | 1[1,2) 2[1,2)");
-  EXPECT_EQ(step(scheduler), "2 | !1 !2 +3 | 3:1 | 3[0,1)");
+  EXPECT_EQ(step(scheduler), "0 | +1 +2 | 1:0+0 2:0+1 | 1:0+1* 2:0+1*");
+  EXPECT_EQ(step(scheduler), "1 | | 1:1+2 2:1+3 | 1:1+1 2:1+1");
+  EXPECT_EQ(step(scheduler), "2 | !1 !2 +3 | 3:0+1 | 3:0+1*");
 }
 
 TEST(Scheduler, decodes_come_before_prompts) {
@@ -226,9 +225,9 @@ TEST(Scheduler, drafts_get_slots_and_rejected_ones_are_rolled_back) {
   Scheduler scheduler = tiny(16);
   ASSERT_TRUE(scheduler.submit(request(2, 8)));
   step(scheduler, 3);
-  EXPECT_EQ(step(scheduler, 3), "1 | | 1:2,3,4,5 | 1[2,6)d3");  // all three drafts rejected
+  EXPECT_EQ(step(scheduler, 3), "1 | | 1:2+2,3,4,5 | 1:2+4/3");  // all three drafts rejected
   EXPECT_EQ(scheduler.cache().pool().used_count(), 3u);
-  EXPECT_EQ(step(scheduler, 0), "2 | | 1:3,4,5,6 | 1[3,7)d3");
+  EXPECT_EQ(step(scheduler, 0), "2 | | 1:3+3,4,5,6 | 1:3+4/3");
 }
 
 TEST(Scheduler, accepted_drafts_count_as_output) {
@@ -241,15 +240,15 @@ TEST(Scheduler, accepted_drafts_count_as_output) {
   result.slices[0].token_count = 4;  // three drafts and the bonus token
   scheduler.commit(plan, result);
   EXPECT_EQ(scheduler.view(SeqId{1}).value().output_tokens, 5u);
-  EXPECT_EQ(step(scheduler), "2 | | 1:6 | 1[6,7)");
+  EXPECT_EQ(step(scheduler), "2 | | 1:6+6 | 1:6+1");
 }
 
 TEST(Scheduler, drafts_never_go_beyond_max_new_tokens) {
   Scheduler scheduler = tiny(16);
   ASSERT_TRUE(scheduler.submit(request(2, 3)));
   step(scheduler, 5);
-  EXPECT_EQ(step(scheduler, 5), "1 | | 1:2,3 | 1[2,4)d1");
-  EXPECT_EQ(step(scheduler, 5), "2 | | 1:3 | 1[3,4)");
+  EXPECT_EQ(step(scheduler, 5), "1 | | 1:2+2,3 | 1:2+2/1");
+  EXPECT_EQ(step(scheduler, 5), "2 | | 1:3+3 | 1:3+1");
 }
 
 TEST(Scheduler, drafts_are_given_up_before_anyone_is_preempted) {
@@ -257,7 +256,8 @@ TEST(Scheduler, drafts_are_given_up_before_anyone_is_preempted) {
   ASSERT_TRUE(scheduler.submit(request(2, 6)));
   ASSERT_TRUE(scheduler.submit(request(2, 6)));
   step(scheduler, 2);
-  EXPECT_EQ(step(scheduler, 2), "1 | | 1:4 2:5 | 1[2,3) 2[2,3)") << "6 would be needed, 4 are free";
+  EXPECT_EQ(step(scheduler, 2), "1 | | 1:2+4 2:2+5 | 1:2+1 2:2+1")
+      << "6 would be needed, 4 are free";
 }
 
 TEST(Scheduler, many_requests_all_complete_under_pressure) {

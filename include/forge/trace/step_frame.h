@@ -16,12 +16,8 @@
 //   result    3=271 2=38
 //   cache     -12
 //
-// waiting: in the order of the queue; `^` is high, `v` low priority. swapped: sequence and its host
-// blocks; they wait in the same queue. running: in order of admission; `7:5/12` has the KV of 5
-// of the 12 tokens it knows, `3:+10/16` generates and has 10 tokens of at most 16; `!` ends with
-// the next step. asked: what came between the step before and this one. tables:
-// sequence:kept+appended blocks. cache: `+12<5` can be found after block 5 from now on, `+5` at the
-// start, `-7` no longer. The other words are those of trace_show.h.
+// waiting and swapped: in the order of the queue, which is one. running: in order of admission.
+// asked: what came between the step before and this one. legend.h explains the words.
 //
 // What the lists say is the state after the step. What does not fit is counted: `+12 more`.
 #pragma once

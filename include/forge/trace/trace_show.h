@@ -7,15 +7,10 @@
 //      3                                               1:4+1                  11111.
 //      4            2                    1 length      2:0+4*                 2222..
 //
-// admitted and resumed: `4@32` is sequence 4, whose first 32 tokens have their KV already: from the
-//   prefix cache or, after a swap, from the host. `4` alone starts with nothing.
-// preempted: `3` has dropped its KV, `3~` has it on the host.
-// slices: first, in brackets, the copies that precede them: `[5>9]` copies block 5 to block 9,
-//   `[3 out]` and `[3 in]` are that many blocks to the host and back. A slice is seq:first+count;
-//   `*` marks one that fills the cache from a prompt (or again, after a preemption) and reaches its
-//   end, `>` a chunk of it with more to come; `/d` says that d of the tokens are drafts.
-// blocks: the block map has one character a block (BlockMap::text; `+` is shared); small caches
-//   have it at the end of the row, large ones below it, 64 blocks a line.
+// The words are those of core/notation.h, without the signs of the queue; of swaps only how many
+// blocks are copied: `[3 out]`, `[3 in]`. legend.h explains them all. The block map has one
+// character a block (BlockMap::text); small caches have it at the end of the row, large ones below
+// it, 64 blocks a line.
 //
 // No line is longer than 100 columns; what does not fit a column goes on below it.
 #pragma once

@@ -30,6 +30,7 @@ class Commands : public Subcommands {
     add_verify();
     add_reports();
     add_step();
+    add("legend", "Explain the signs in which steps are shown", run_legend);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "forge/trace/legend.h"
 #include "forge/trace/trace_export.h"
 #include "forge/trace/trace_stats.h"
 #include "forge/trace/trace_why.h"
@@ -85,6 +86,11 @@ int run_export(const TraceArgument& file, const std::string& out_path) {
   if (!out.flush()) return unusable("--perfetto: cannot write all of '" + out_path + "'");
   std::cout << *events << " events written to " << out_path
             << "; open it at https://ui.perfetto.dev (1 step = 1 ms)\n";
+  return kEqual;
+}
+
+int run_legend() {
+  std::cout << trace::legend();
   return kEqual;
 }
 

@@ -1,4 +1,4 @@
-// forge-trace show, why, stats and export: what happened in this run?
+// forge-trace show, why, stats, export and legend: what happened in this run?
 #pragma once
 
 #include <cstdint>
@@ -22,5 +22,6 @@ int run_show(const TraceArgument& file, const trace::StepRange& range);
 int run_why(const TraceArgument& file, const WhyOptions& options);
 int run_stats(const TraceArgument& file, bool as_json);
 int run_export(const TraceArgument& file, const std::string& out_path);
+int run_legend();
 
 }  // namespace forge::apps
