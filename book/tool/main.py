@@ -47,6 +47,8 @@ def arguments(words):
     for page in options.page:
         if not page.is_file():
             parser.error(f"there is no page '{page}'")
+    if not options.site and not (options.programs / "forge-trace").is_file():
+        parser.error(f"there are no programs in '{options.programs}': scripts/test builds them")
     if not options.page:
         options.page = owners.pages_of(options.root)
     return options
@@ -62,48 +64,62 @@ def differences(shown, wanted):
     return ["    " + line for line in list(lines)[2:]]
 
 
+class Round:
+    """Goes through pages, and tells or mends what differs."""
+
+    def __init__(self, root, check):
+        self.root, self.check = root, check
+        self.blocks = self.faults = self.written = 0
+
+    def look_at(self, page, found_of_page):
+        name, changed = name_of(page, self.root), {}
+        for found in found_of_page:
+            self.blocks += 1
+            if found.fault:
+                self.fault(name, found.line, found.fault)
+            elif found.note:
+                print(f"{name}:{found.line + 1}: {found.note}")
+            elif found.figure:
+                self.look_at_figure(name, found)
+            elif found.lines != (shown := page.blocks[found.block].lines):
+                changed[found.block] = found.lines
+                if self.check:
+                    self.fault(name, found.line, "the block is stale", differences(shown, found.lines))
+        if changed and not self.check:
+            page.path.write_text(page.replaced(changed))
+            self.wrote(name, len(changed))
+
+    def look_at_figure(self, name, found):
+        if found.figure.is_file() and found.figure.read_text() == found.text:
+            return
+        if self.check:
+            self.fault(name, found.line, f"the figure {found.figure.name} is stale")
+        else:
+            found.figure.parent.mkdir(exist_ok=True)
+            found.figure.write_text(found.text)
+            self.wrote(found.figure.name, 1)
+
+    def fault(self, name, line, sentence, more=()):
+        self.faults += 1
+        print("\n".join([f"{name}:{line + 1}: {sentence}", *more]))
+
+    def wrote(self, name, count):
+        self.written += count
+        print(f"{name}: {count} written")
+
+
 def main(words):
     options = arguments(words)
     options.root = options.root.resolve()
     if options.site:
         return site_tree.main(options.root, options.site.resolve(), options.page)
     shelf = owners.Owners(options.root, options.programs, options.venv)
-    faults = written = blocks = 0
-    for path in options.page:
-        page = Page(path)
-        name = name_of(page, options.root)
-
-        def tell(line, sentence, more=()):
-            print("\n".join([f"{name}:{line + 1}: {sentence}", *more]))
-
-        changed = {}
-        for found in shelf.of_page(page):
-            blocks += 1
-            block = page.blocks[found.block] if found.block is not None else None
-            if found.fault:
-                faults += 1
-                tell(found.line, found.fault)
-            elif found.figure:
-                there = found.figure.read_text() if found.figure.is_file() else None
-                if there != found.text and options.check:
-                    faults += 1
-                    tell(found.line, f"the figure {found.figure.name} is stale")
-                elif there != found.text:
-                    written += 1
-                    found.figure.parent.mkdir(exist_ok=True)
-                    found.figure.write_text(found.text)
-                    print(f"{name}: {found.figure.name} written")
-            elif found.lines != block.lines:
-                changed[found.block] = found.lines
-                if options.check:
-                    faults += 1
-                    tell(block.first, "the block is stale", differences(block.lines, found.lines))
-        if changed and not options.check:
-            written += len(changed)
-            page.path.write_text(page.replaced(changed))
-            print(f"{name}: {len(changed)} written")
-    print(f"{blocks} blocks on {len(options.page)} pages: {faults} faults" + f", {written} written" * bool(written))
-    return 1 if faults else 0
+    this = Round(options.root, options.check)
+    for page in map(Page, options.page):
+        this.look_at(page, shelf.of_page(page))
+    counts = f"{this.blocks} blocks on {len(options.page)} pages: {this.faults} faults"
+    print(counts + (f", {this.written} written" if this.written else ""))
+    return 1 if this.faults else 0
 
 
 if __name__ == "__main__":

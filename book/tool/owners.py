@@ -31,6 +31,7 @@ class Found:
     figure: pathlib.Path | None = None
     text: str = ""  # of the figure
     fault: str = ""
+    note: str = ""  # why it was left as it is
 
 
 def pages_of(root):
@@ -127,7 +128,7 @@ class Owners:
         needs = [word.removeprefix("needs=") for word in block.words[1:]]
         lacking = [what for what in ",".join(needs).split(",") if what and not self._has(session, what)]
         if lacking:
-            yield Found(block.first, number, block.lines)  # where it is there, it is run
+            yield Found(block.first, number, note=f"not run, for want of {', '.join(lacking)}")
             return
         try:
             yield Found(block.first, number, self._printed(session, block.lines))

@@ -157,6 +157,12 @@ class Consoles(BookTest):
         self.assertIn("ends with 127", self.faults("```console\n$ no-such-program\n```\n"))
         self.assertIn("ends with 5", self.faults("```console\n$ exit 5\n```\n"))
 
+    def test_what_needs_something_that_is_not_here_is_told(self):
+        text = "```console needs=no-such-data\n$ cat no-such-data\n```\n"
+        status, said = self.run_tool("--check", self.page(text))
+        self.assertEqual(status, 0)
+        self.assertIn("page.md:2: not run, for want of no-such-data", said)
+
     def test_a_server_is_asked_at_its_port(self):
         self.assert_holds(
             "```console\n$ curl -s http://127.0.0.1:8080/health/live\n{\"status\":\"ok\"}\n```\n"
@@ -276,11 +282,11 @@ class Others(BookTest):
     def test_rows_are_those_that_a_test_expects(self):
         fence = "```plan tests/core/scheduler_test.cc Scheduler.preempts_when_blocks_run_out\n"
         rows = (
-            "0 | +1 +2 | 1:0,1 2:2,3 | 1[0,2) 2[0,2)  # a note\n"
-            "1 |       | 1:4 2:5     | 1[2,3) 2[2,3)\n...\n4 | !2 | |\n```\n"
+            "0 | +1 +2 | 1:0+0,1 2:0+2,3 | 1:0+2* 2:0+2*  # a note\n"
+            "1 |       | 1:2+4 2:2+5     | 1:2+1 2:2+1\n...\n4 | !2 | |\n```\n"
         )
         self.assert_holds(fence + rows)
-        self.assertIn("+1 |", self.faults(fence + rows.replace("2:5", "2:6")))
+        self.assertIn("+1 |", self.faults(fence + rows.replace("2+5", "2+6")))
         self.assertIn("0 tests of the name", self.faults(fence.replace("run_out", "") + rows))
 
     def test_a_change_is_that_of_its_exhibit(self):
@@ -310,6 +316,9 @@ class Others(BookTest):
             self.run_tool("gone.md")
         self.assertEqual(ended.exception.code, 2)
         self.assertIn("there is no page 'gone.md'", said.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit):
+            main.main(["--programs", str(self.folder)])
+        self.assertIn("there are no programs in", said.getvalue())
 
 
 if __name__ == "__main__":
