@@ -86,13 +86,14 @@ Answer load(const RouteCall& call) {
 
 Answer trace(const RouteCall& call) {
   const auto& window = call.state.options.trace_window;
-  if (!window) {
+  std::string steps = window ? window() : std::string();
+  if (steps.empty()) {
     return reply_of(request_error(
         404,
         "this server keeps no steps: --trace-window says for how many bytes of them there is room",
         "no_trace_window"));
   }
-  return Reply{.body = window(),
+  return Reply{.body = std::move(steps),
                .headers = {{http::field::content_type, std::string(kJsonLines)},
                            {http::field::cache_control, "no-store"}}};
 }

@@ -165,6 +165,20 @@ TEST_F(LastSteps, are_not_kept_where_there_is_no_window) {
   EXPECT_FALSE(server.health().json().contains("trace"));
 }
 
+TEST_F(LastSteps, of_a_large_cache_are_kept_where_somebody_wants_them) {
+  const auto status = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"--target", "null", "--num-blocks"};
+    words.insert(words.end(), more.begin(), more.end());
+    ServerProcess server(words);
+    EXPECT_TRUE(server.listens()) << server.said();
+    return HttpClient(server.port()).get("/forge/v1/trace").status;
+  };
+  EXPECT_EQ(status({"8192"}), 200U);
+  EXPECT_EQ(status({"8193"}), 404U);
+  EXPECT_EQ(status({"8193", "--trace-window", "65536"}), 200U);
+  EXPECT_EQ(status({"8193", "--expose-text"}), 200U);
+}
+
 TEST_F(LastSteps, have_tokens_only_where_these_may_be_told) {
   for (const bool exposes : {false, true}) {
     std::vector<std::string> words{"--target", "null"};

@@ -29,12 +29,14 @@ TEST(HttpTrace, answers_the_steps_that_are_kept_and_no_cache_may_keep_them) {
 }
 
 TEST(HttpTrace, says_when_no_steps_are_kept) {
-  TestServer server;
-  HttpClient client(server.port());
-  const auto response = client.get("/forge/v1/trace");
-  EXPECT_EQ(response.status, 404U);
-  EXPECT_EQ(response.json()["error"]["code"], "no_trace_window");
-  EXPECT_THAT(response.json()["error"]["message"].get<std::string>(), HasSubstr("--trace-window"));
+  for (const TestServerOptions& options : {TestServerOptions(), keeping("")}) {
+    TestServer server(options);
+    const auto response = HttpClient(server.port()).get("/forge/v1/trace");
+    EXPECT_EQ(response.status, 404U);
+    EXPECT_EQ(response.json()["error"]["code"], "no_trace_window");
+    EXPECT_THAT(response.json()["error"]["message"].get<std::string>(),
+                HasSubstr("--trace-window"));
+  }
 }
 
 TEST(HttpTrace, takes_more_than_a_socket_does_at_once) {

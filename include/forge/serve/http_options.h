@@ -77,8 +77,8 @@ struct HttpOptions {
   std::chrono::milliseconds health_stall{60'000};
   /// Asked, on the io_context's thread, by a scrape of /metrics; empty: nobody is told.
   std::function<EventCounts()> event_counts;
-  /// Asked, there too, for GET /forge/v1/trace: the last steps as a trace (trace_window.h), empty
-  /// before there are any; empty function: they are not kept.
+  /// Asked, there too, for GET /forge/v1/trace: the last steps as a trace (trace_window.h). Empty,
+  /// as an empty function: they are not kept.
   std::function<std::string()> trace_window;
   /// Called, on the io_context's thread, with the text of an exception that has ended a connection.
   std::function<void(std::string_view what)> on_connection_error;

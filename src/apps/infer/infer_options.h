@@ -30,12 +30,20 @@ struct InferOptions {
   kv_events::KvEventOptions kv_events;  // without an endpoint nothing is told
   std::string trace_file;
   trace::TraceLimits trace_limits;
-  std::uint64_t trace_window_bytes = std::uint64_t{4} << 20;  // 0: no window
+  std::optional<std::uint64_t> trace_window_bytes;  // 0: none; none given: keeps_last_steps()
   std::string request_log;    // a file, or "-"; empty: requests are not logged
   bool exposes_text = false;  // in the trace
   ProfileOptions profile;
   std::optional<HttpUrl> probe;  // what to ask in place of all else
 };
+
+constexpr std::uint64_t kTraceWindowBytes = std::uint64_t{4} << 20;
+constexpr std::uint32_t kQuickSnapshotBlocks = 8192;
+
+/// Whether a server with a cache of so many blocks keeps its last steps: where that was asked for;
+/// else where a snapshot of the cache, which a full window begins anew with, holds no step up for
+/// more than some milliseconds (bench/README.md), or text may be exposed, which asks for steps.
+bool keeps_last_steps(const InferOptions& options, std::uint32_t num_blocks);
 
 /// `options` must live until the command line has been parsed.
 void add_options(CLI::App& app, InferOptions& options);

@@ -35,7 +35,8 @@ class ModelRun : public ServedRun {
       run->profile_.profile.set_limits(linear::measure_limits(runtime.model().threads()));
     }
     print_model(runtime, options);
-    if (auto begun = run->begin_trace(window); !begun) {
+    const std::uint32_t num_blocks = runtime.engine().scheduler().config().cache.num_blocks;
+    if (auto begun = run->begin_trace(window, num_blocks); !begun) {
       return tl::unexpected(std::move(begun.error()));
     }
     return run;
@@ -70,7 +71,8 @@ class NullRun : public ServedRun {
  public:
   static Opened open(const InferOptions& options, trace::TraceWindow* window) {
     std::unique_ptr<NullRun> run(new NullRun(options));
-    if (auto begun = run->begin_trace(window); !begun) {
+    const std::uint32_t num_blocks = options.target.scheduler.cache.num_blocks;
+    if (auto begun = run->begin_trace(window, num_blocks); !begun) {
       return tl::unexpected(std::move(begun.error()));
     }
     run->engine_ =
@@ -117,13 +119,14 @@ ServedRun::Opened ServedRun::open(const InferOptions& options, trace::TraceWindo
                                                           : ModelRun::open(options, window);
 }
 
-tl::expected<void, std::string> ServedRun::begin_trace(trace::TraceWindow* window) {
+tl::expected<void, std::string> ServedRun::begin_trace(trace::TraceWindow* window,
+                                                       std::uint32_t num_blocks) {
   auto file = create_trace("forge-infer", options_.trace_file, options_.trace_limits);
   if (!file) return tl::unexpected(std::move(file.error()));
   trace_file_ = *std::move(file);
   std::vector<trace::TraceOutput*> outputs;
   if (trace_file_ != nullptr) outputs.push_back(trace_file_.get());
-  if (window != nullptr) outputs.push_back(window);
+  if (window != nullptr && keeps_last_steps(options_, num_blocks)) outputs.push_back(window);
   if (outputs.empty()) return {};
   trace_ = record(outputs,
                   options_.exposes_text ? trace::TraceTokens::exposed : trace::TraceTokens::veiled);

@@ -45,9 +45,10 @@ class ServedRun {
 
   explicit ServedRun(const InferOptions& options) : options_(options) {}
 
-  /// Into the file of the options and into the window, where there are such. Errors: those of
-  /// create_trace(); the trace does not take its header.
-  tl::expected<void, std::string> begin_trace(trace::TraceWindow* window);
+  /// Into the file of the options and into the window, where there are such and a server with so
+  /// many blocks keeps its last steps. Errors: those of create_trace(); the trace does not take its
+  /// header.
+  tl::expected<void, std::string> begin_trace(trace::TraceWindow* window, std::uint32_t num_blocks);
   /// Makes the writer of the run.
   virtual trace::TraceWriter* record(Outputs outputs, trace::TraceTokens tokens) = 0;
 

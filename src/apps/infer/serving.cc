@@ -64,8 +64,8 @@ InferOptions with_reporters(InferOptions options, RequestLog* request_log,
 }
 
 std::unique_ptr<trace::TraceWindow> window_of(const InferOptions& options) {
-  if (options.trace_window_bytes == 0) return nullptr;
-  return std::make_unique<trace::TraceWindow>(options.trace_window_bytes);
+  const std::uint64_t bytes = options.trace_window_bytes.value_or(kTraceWindowBytes);
+  return bytes == 0 ? nullptr : std::make_unique<trace::TraceWindow>(bytes);
 }
 
 /// Calls `function` when it goes, whether by a return or an exception.

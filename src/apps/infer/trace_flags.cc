@@ -41,7 +41,8 @@ void add_trace(CLI::App& app, InferOptions& options) {
       ->group(kRecording);
   app.add_option("--trace-window", options.trace_window_bytes,
                  "Keep the last steps in memory, in so many bytes, for GET /forge/v1/trace and the "
-                 "page; 0: none")
+                 "page; 0: none [4194304; with more than 8192 blocks of KV none, but for "
+                 "--expose-text]")
       ->type_name("BYTES")
       ->check(CLI::Range(std::int64_t{0}, kLargestWindow))
       ->group(kRecording);
@@ -52,13 +53,19 @@ void add_trace(CLI::App& app, InferOptions& options) {
       ->group(kRecording);
 }
 
+bool keeps_last_steps(const InferOptions& options, std::uint32_t num_blocks) {
+  if (options.trace_window_bytes) return *options.trace_window_bytes > 0;
+  return options.exposes_text || num_blocks <= kQuickSnapshotBlocks;
+}
+
 std::string trace_fault(const CLI::App& app, const InferOptions& options) {
   for (const char* const flag : {"--trace-size", "--trace-keep", "--trace-total"}) {
     if (app.count(flag) > 0 && options.trace_file.empty()) {
       return std::string(flag) + " needs --trace";
     }
   }
-  if (options.exposes_text && options.trace_file.empty() && options.trace_window_bytes == 0) {
+  if (options.exposes_text && options.trace_file.empty() &&
+      options.trace_window_bytes == std::uint64_t{0}) {
     return "--expose-text needs --trace, or a --trace-window";
   }
   const trace::TraceLimits& limits = options.trace_limits;
