@@ -535,7 +535,8 @@ class Layout(PageTest):
         self.is_ready()
         said = []
         self.page.on("console", lambda message: said.append(json.loads(message.text)))
-        self.page.evaluate(example.replace("ws://127.0.0.1:8080", self.server.url.replace("http", "ws")))
+        here = example.replace("ws://127.0.0.1:8080", self.server.url.replace("http", "ws"))
+        self.page.evaluate("() => {" + here + "}")  # alone, its value would be called: it is a function
         while sum("chunk" not in message for message in said) < 4:
             self.page.wait_for_event("console", predicate=lambda message: '"chunk"' not in message.text)
         ends = {message["id"]: message for message in said if "chunk" not in message}
