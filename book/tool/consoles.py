@@ -17,6 +17,8 @@ import signal
 import subprocess
 import tempfile
 
+import gaps
+
 PROMPT = "$ "
 LEFT_OUT = "..."
 ADDRESS = "127.0.0.1:8080"  # as pages have it
@@ -95,18 +97,7 @@ def without_layout(lines):
 
 def shows(shown, printed):
     """Whether the page's lines are the printed ones, but for what is left out and what is forgiven."""
-    shown, printed = without_layout(shown), without_layout(printed)
-    at, anywhere = 0, False
-    for line in shown:
-        if line == LEFT_OUT:
-            anywhere = True
-            continue
-        while anywhere and at < len(printed) and printed[at] != line:
-            at += 1
-        if at == len(printed) or printed[at] != line:
-            return False
-        at, anywhere = at + 1, False
-    return anywhere or at == len(printed)
+    return gaps.shows(without_layout(shown), without_layout(printed), lambda line: line == LEFT_OUT)
 
 
 def unwrapped(lines):

@@ -8,6 +8,8 @@ brace there. Nothing in a source marks it as shown.
 import re
 import textwrap
 
+import gaps
+
 OPENING = re.compile(r"^(?:template <.*>|[A-Za-z_\[].*)$")
 TYPE = r"^(?:template <[^>]*>\s*)?(?:struct|class|enum class|union) {name}\b[^;]*\{{"
 LEFT_OUT = ("// ...", "# ...")
@@ -91,17 +93,7 @@ def end_of(lines, at):
 
 def shows(shown, lines):
     """Whether the page has these lines, but for what a comment of three dots leaves out."""
-    at, anywhere = 0, False
-    for line in shown:
-        if line.strip() in LEFT_OUT:
-            anywhere = True
-            continue
-        while anywhere and at < len(lines) and lines[at] != line:
-            at += 1
-        if at == len(lines) or lines[at] != line:
-            return False
-        at, anywhere = at + 1, False
-    return anywhere or at == len(lines)
+    return gaps.shows(shown, lines, lambda line: line.strip() in LEFT_OUT)
 
 
 def change(root, path):

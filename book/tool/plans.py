@@ -5,6 +5,8 @@ A row of the page may end in a note, `# why`; a line `...` leaves rows out.
 
 import re
 
+import gaps
+
 ROW = re.compile(r"\d+ \||[-+]\d")
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 NOTE = re.compile(r"\s+#.*$")
@@ -40,18 +42,8 @@ def without_layout(row):
 
 
 def shows(shown, rows):
-    at, anywhere = 0, False
-    for line in shown:
-        if line.strip() == LEFT_OUT:
-            anywhere = True
-            continue
-        row = without_layout(line)
-        while anywhere and at < len(rows) and rows[at] != row:
-            at += 1
-        if at == len(rows) or rows[at] != row:
-            return False
-        at, anywhere = at + 1, False
-    return anywhere or at == len(rows)
+    shown = [line.strip() if line.strip() == LEFT_OUT else without_layout(line) for line in shown]
+    return gaps.shows(shown, rows, lambda line: line == LEFT_OUT)
 
 
 def aligned(rows):

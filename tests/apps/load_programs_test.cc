@@ -73,7 +73,7 @@ TEST_F(LoadPrograms, without_a_model_tokens_are_many_and_the_first_comes_soon) {
     rates.push_back(measured("output_throughput", many, "--concurrency 16"));
   }
   const double rate = middle_of(rates);
-  const std::string half = "--rate " + std::to_string(static_cast<int>(rate / 2 / 64));
+  const std::string half = "--rate " + std::to_string(std::max(1, static_cast<int>(rate / 2 / 64)));
   std::vector<double> added;  // milliseconds, of 99% of the requests
   for (int i = 0; i < runs; ++i) {
     const double idle = measured("p99_ttft_ms", proof ? 500 : 20, "--rate 100");

@@ -30,16 +30,17 @@ Number middle_of(std::vector<Number> numbers) {
 TEST(HttpMetricsLoad, a_page_takes_5_ms_while_ten_thousand_requests_run) {
   const std::uint32_t requests = proof_seed() ? 10'000 : 500;
   const std::size_t pages = proof_seed() ? 200 : 5;
+  constexpr std::uint32_t kBlocks = 2'000'000;
   TestServer server(
-      {.scheduler = {.cache = {.num_blocks = 200 * requests, .block_size = 16},
+      {.scheduler = {.cache = {.num_blocks = kBlocks, .block_size = 16},
                      .batch = {.max_batch_size = requests, .max_batch_tokens = 32 * requests}},
        .queue_limit = requests});
   server.executor.slow_down(std::chrono::milliseconds(5));
   for (std::uint32_t i = 0; i < requests; ++i) {
-    ASSERT_TRUE(
-        server.loop().submit({.prompt = std::vector<TokenId>(8, text::ByteTokenizer::token_of('p')),
-                              .max_new_tokens = 3000},
-                             {}, [](const engine::TokenEvent&) {}));
+    ASSERT_TRUE(server.loop().submit(
+        {.prompt = std::vector<TokenId>(8, text::ByteTokenizer::token_of('p')),
+         .max_new_tokens = kBlocks / requests * 15},  // none ends while it is looked at
+        {}, [](const engine::TokenEvent&) {}));
   }
   ASSERT_TRUE(server->eventually([&](const auto& s) { return s.running == requests; }));
   HttpClient client(server.port());
