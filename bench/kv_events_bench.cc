@@ -3,54 +3,22 @@
 // The argument is the number of blocks of a prompt: each is stored as a chain, and removed again.
 #include <benchmark/benchmark.h>
 
-#include <random>
-#include <vector>
-
 #include "forge/kv_events/cache_feed.h"
 #include "forge/kv_events/codec.h"
 #include "forge/kv_events/publisher.h"
+#include "kv_events/stored_prompts.h"
 
 namespace forge {
 namespace {
 
 using kv_events::CacheFeed;
 using kv_events::KvEventFormat;
-
-constexpr std::uint32_t kBlocks = 4096;
-constexpr std::uint32_t kBlockSize = 16;
-constexpr SchedulerConfig kConfig{.cache = {.num_blocks = kBlocks, .block_size = kBlockSize},
-                                  .prefix_cache = PrefixCacheKind::hash,
-                                  .prefix_hash_key = 1};
-
-/// An index full of prompts of so many blocks, and for each of them the step that stored it in the
-/// place of another one.
-struct Steps {
-  explicit Steps(std::uint32_t blocks) : index(make_prefix_index(kConfig)) {
-    std::mt19937 random(1);
-    std::vector<TokenId> tokens(kBlockSize);
-    for (std::uint32_t first = 0; first + blocks <= kBlocks; first += blocks) {
-      CacheDelta& delta = deltas.emplace_back();
-      PrefixParent parent;
-      for (std::uint32_t block = first; block < first + blocks; ++block) {
-        for (TokenId& token : tokens) token.value = random() % 128'000;
-        benchmark::DoNotOptimize(index->insert(parent, tokens, BlockId(block)));
-        StoredBlock stored{.block = BlockId(block)};
-        if (block > first) stored.parent = BlockId(block - 1);
-        delta.stored.push_back(stored);
-        delta.removed.emplace_back(block);
-        parent = BlockId(block);
-      }
-    }
-  }
-
-  std::unique_ptr<PrefixIndex> index;
-  std::vector<CacheDelta> deltas;
-};
+using test::StoredPrompts;
 
 /// On the loop thread.
 void kv_events_feed(benchmark::State& state) {
-  const Steps steps(static_cast<std::uint32_t>(state.range(0)));
-  CacheFeed feed(kConfig);
+  const StoredPrompts steps(static_cast<std::uint32_t>(state.range(0)));
+  CacheFeed feed(StoredPrompts::kConfig);
   std::size_t step = 0;
   for (auto _ : state) {
     benchmark::DoNotOptimize(feed.follow(steps.deltas[step], *steps.index, 1.5));
@@ -61,8 +29,8 @@ void kv_events_feed(benchmark::State& state) {
 
 /// All of it, on one thread. The bytes are of a block that is stored and one that is removed.
 void kv_events_feed_and_encode(benchmark::State& state, KvEventFormat format) {
-  const Steps steps(static_cast<std::uint32_t>(state.range(0)));
-  CacheFeed feed(kConfig);
+  const StoredPrompts steps(static_cast<std::uint32_t>(state.range(0)));
+  CacheFeed feed(StoredPrompts::kConfig);
   std::size_t step = 0;
   std::size_t bytes = 0;
   for (auto _ : state) {
@@ -77,8 +45,8 @@ void kv_events_feed_and_encode(benchmark::State& state, KvEventFormat format) {
 
 /// All that the loop thread does; another one encodes and sends meanwhile, to nobody.
 void kv_events_feed_and_publish(benchmark::State& state) {
-  const Steps steps(static_cast<std::uint32_t>(state.range(0)));
-  CacheFeed feed(kConfig);
+  const StoredPrompts steps(static_cast<std::uint32_t>(state.range(0)));
+  CacheFeed feed(StoredPrompts::kConfig);
   const auto publisher =
       kv_events::KvEventPublisher::open({.endpoint = "tcp://127.0.0.1:*"}).value();
   std::size_t step = 0;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/counted_decodes.h"
 #include "metrics_page.h"
 #include "null_loop.h"
 
@@ -18,25 +19,10 @@ using engine::TimePoint;
 /// A step of decodes. Argument: sequences. "per_sequence" is its time over their number.
 void count_step(benchmark::State& state) {
   const auto sequences = static_cast<std::size_t>(state.range(0));
-  EngineMetrics metrics;
-  EngineMetrics published;
-  std::vector<engine::RequestProgress> requests(sequences);
-  StepPlan plan;
-  StepResult result;
-  for (std::size_t i = 0; i < sequences; ++i) {
-    plan.slices.push_back({.seq = SeqId(i), .first = 100, .count = 1, .samples = true});
-    result.slices.push_back({.seq = SeqId(i), .token_count = 1});
-  }
-  TimePoint now;
+  test::CountedDecodes decodes(sequences);
   for (auto _ : state) {
-    const TimePoint begun = now;
-    now += std::chrono::milliseconds(5);
-    metrics.add_step(plan, result, {begun, begun, now, now});
-    for (std::size_t i = 0; i < sequences; ++i) {
-      metrics.add_slice(requests[i], plan.slices[i], result.slices[i], now);
-    }
-    published = metrics;
-    benchmark::DoNotOptimize(published);
+    decodes.step();
+    benchmark::DoNotOptimize(decodes.published());
   }
   state.counters["per_sequence"] =
       benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(sequences),

@@ -6,50 +6,26 @@
 #include <array>
 #include <chrono>
 #include <iostream>
-#include <memory>
-#include <random>
-#include <vector>
 
-#include "forge/core/prefix_index.h"
 #include "forge/kv_events/cache_feed.h"
 #include "forge/kv_events/codec.h"
+#include "kv_events/stored_prompts.h"
 #include "serve/proof.h"
 
 namespace forge::kv_events {
 namespace {
 
-constexpr std::uint32_t kBlocks = 4096;
-constexpr std::uint32_t kBlockSize = 16;
-constexpr SchedulerConfig kFullCache{.cache = {.num_blocks = kBlocks, .block_size = kBlockSize},
-                                     .prefix_cache = PrefixCacheKind::hash,
-                                     .prefix_hash_key = 1};
+using test::StoredPrompts;
 
-/// An index full of blocks that begin prompts, and for each the change that puts it in the place of
-/// another one: most events for the fewest blocks.
-struct Changes {
-  Changes() : index(make_prefix_index(kFullCache)) {
-    std::mt19937 random(1);
-    std::vector<TokenId> tokens(kBlockSize);
-    for (std::uint32_t block = 0; block < kBlocks; ++block) {
-      for (TokenId& token : tokens) token.value = random() % 128'000;
-      index->insert(PrefixParent(), tokens, BlockId(block));
-      CacheDelta& delta = deltas.emplace_back();
-      delta.stored.push_back({.block = BlockId(block)});
-      delta.removed.emplace_back(block);
-    }
-  }
+constexpr std::uint32_t kBlocks = StoredPrompts::kBlocks;
 
-  std::unique_ptr<PrefixIndex> index;
-  std::vector<CacheDelta> deltas;
-};
-
-double blocks_a_second(const Changes& changes, KvEventFormat format, int rounds) {
-  CacheFeed feed(kFullCache);
+double blocks_a_second(const StoredPrompts& prompts, KvEventFormat format, int rounds) {
+  CacheFeed feed(StoredPrompts::kConfig);
   std::size_t bytes = 0;
   const auto begun = std::chrono::steady_clock::now();
   for (int round = 0; round < rounds; ++round) {
-    for (const CacheDelta& delta : changes.deltas) {
-      bytes += encode(feed.follow(delta, *changes.index, 1.5), format).size();
+    for (const CacheDelta& delta : prompts.deltas) {
+      bytes += encode(feed.follow(delta, *prompts.index, 1.5), format).size();
     }
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begun;
@@ -58,11 +34,11 @@ double blocks_a_second(const Changes& changes, KvEventFormat format, int rounds)
 }
 
 TEST(FeedRate, a_million_blocks_a_second_are_told_and_encoded) {
-  const Changes changes;
+  const StoredPrompts prompts(1);  // most events for the fewest blocks
   const int rounds = test::proof_seed() ? 100 : 1;
   for (const KvEventFormat format : {KvEventFormat::map, KvEventFormat::array}) {
     std::array<double, 5> rates{};
-    for (double& rate : rates) rate = blocks_a_second(changes, format, rounds);
+    for (double& rate : rates) rate = blocks_a_second(prompts, format, rounds);
     std::ranges::sort(rates);
     std::cout << rates[2] / 1e6 << " million blocks/s\n";
     if (test::proof_seed()) {

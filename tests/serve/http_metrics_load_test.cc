@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/counted_decodes.h"
 #include "serve/metrics_text.h"
 #include "serve/proof.h"
 #include "serve/test_server.h"
@@ -15,8 +16,6 @@
 namespace forge::test {
 namespace {
 
-using engine::EngineMetrics;
-using engine::TimePoint;
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 using Nanoseconds = std::chrono::duration<double, std::nano>;
@@ -79,28 +78,11 @@ Nanoseconds time_of_a_token(std::size_t clients, int requests, int tokens) {
 
 /// What it takes to count one, in steps of so many decodes.
 Nanoseconds time_of_counting(std::size_t decodes, int steps) {
-  EngineMetrics metrics;
-  EngineMetrics published;
-  std::vector<engine::RequestProgress> requests(decodes);
-  StepPlan plan;
-  StepResult result;
-  for (std::size_t i = 0; i < decodes; ++i) {
-    plan.slices.push_back({.seq = SeqId(i), .first = 100, .count = 1, .samples = true});
-    result.slices.push_back({.seq = SeqId(i), .token_count = 1});
-  }
-  TimePoint now;
+  CountedDecodes counted(decodes);
   const auto begun = Clock::now();
-  for (int step = 0; step < steps; ++step) {
-    const TimePoint before = now;
-    now += std::chrono::milliseconds(5);
-    metrics.add_step(plan, result, {before, before, now, now});
-    for (std::size_t i = 0; i < decodes; ++i) {
-      metrics.add_slice(requests[i], plan.slices[i], result.slices[i], now);
-    }
-    published = metrics;
-  }
+  for (int step = 0; step < steps; ++step) counted.step();
   const Nanoseconds time = Clock::now() - begun;
-  EXPECT_GT(published.step_time.view().sum, 0) << "nothing is left out";
+  EXPECT_GT(counted.published().step_time.view().sum, 0) << "nothing is left out";
   return time / (static_cast<double>(decodes) * steps);
 }
 
