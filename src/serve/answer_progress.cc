@@ -92,7 +92,7 @@ std::vector<std::string> AnswerProgress::last_chunks(const AnswerHead& head,
     return {generation_end_json(head, usage(), receipt)};
   }
   if (!request_.include_usage) return {};
-  return {usage_chunk_json(head, usage())};
+  return {ChunkWriter(head).usage(usage())};
 }
 
 }  // namespace forge::serve

@@ -56,10 +56,10 @@ std::string generation_json(const AnswerHead& head, const Choice& choice, const 
   return text_of(body);
 }
 
-std::string generation_chunk_json(const AnswerHead& head, const Chunk& chunk) {
-  Json body = beginning_json(head, true);
+ResponseJson generation_chunk(const Chunk& chunk) {
+  Json body;
   add_tokens(chunk, body);
-  return text_of(body);
+  return body;
 }
 
 std::string generation_end_json(const AnswerHead& head, const Usage& usage,

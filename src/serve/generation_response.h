@@ -12,6 +12,7 @@
 
 #include "forge/receipt/receipt.h"
 #include "forge/serve/openai_api.h"
+#include "response_json.h"
 
 namespace forge::serve {
 
@@ -22,7 +23,8 @@ receipt::Receipt receipt_of(const CompletionRequest& request, const ModelCard& m
 
 std::string generation_json(const AnswerHead& head, const Choice& choice, const Usage& usage,
                             const receipt::Receipt& receipt);
-std::string generation_chunk_json(const AnswerHead& head, const Chunk& chunk);
+/// What an event says beside its head.
+ResponseJson generation_chunk(const Chunk& chunk);
 std::string generation_end_json(const AnswerHead& head, const Usage& usage,
                                 const receipt::Receipt& receipt);
 

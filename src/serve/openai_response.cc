@@ -17,13 +17,14 @@ using Json = ResponseJson;
 
 /// null where no log-probabilities were asked for.
 Json logprobs_json(std::span<const ToldText> told) {
+  if (std::ranges::none_of(told, [](const ToldText& token) { return token.logprob.has_value(); })) {
+    return nullptr;
+  }
   Json logprobs = {{"tokens", Json::array()},
                    {"token_logprobs", Json::array()},
                    {"top_logprobs", Json::array()},
                    {"text_offset", Json::array()}};
-  bool asked = false;
   for (const ToldText& token : told) {
-    asked = asked || token.logprob;
     logprobs["tokens"].push_back(token_text(token.bytes));
     logprobs["token_logprobs"].push_back(token.logprob ? Json(*token.logprob) : Json(nullptr));
     Json likely = Json::object();
@@ -34,7 +35,7 @@ Json logprobs_json(std::span<const ToldText> told) {
     logprobs["top_logprobs"].push_back(likely.empty() ? Json(nullptr) : std::move(likely));
     logprobs["text_offset"].push_back(token.offset);
   }
-  return asked ? logprobs : Json(nullptr);
+  return logprobs;
 }
 
 /// What all choices have beside their text.
@@ -52,13 +53,6 @@ std::string_view object_name(RequestKind kind, bool chunk) {
     return chunk ? "forge.generation.chunk" : "forge.generation";
   }
   return "text_completion";
-}
-
-Json head_json(const AnswerHead& head, bool chunk) {
-  Json body = beginning_json(head, chunk);
-  body["choices"] = Json::array();
-  if (head.session_messages) body["forge"] = {{"session_messages", *head.session_messages}};
-  return body;
 }
 
 std::string generate_json(const Choice& choice, const Usage& usage) {
@@ -175,7 +169,9 @@ std::vector<Choice> likeliest_choices(std::vector<Choice> choices, std::uint32_t
 std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,
                         const Usage& usage) {
   if (head.kind == RequestKind::generate) return generate_json(choices.front(), usage);
-  Json body = head_json(head, false);
+  Json body = beginning_json(head, false);
+  body["choices"] = Json::array();
+  if (head.session_messages) body["forge"] = {{"session_messages", *head.session_messages}};
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const Choice& choice = choices[i];
     Json entry = head.kind == RequestKind::chat ? chat_choice(i, choice)
@@ -186,22 +182,32 @@ std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,
   return text_of(body);
 }
 
-std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
-  if (head.kind == RequestKind::forge_generate) return generation_chunk_json(head, chunk);
-  Json body = head_json(head, true);
-  Json entry = head.kind == RequestKind::chat
-                   ? chat_delta(chunk)
-                   : completion_choice(chunk.index, chunk.text, chunk.told);
-  body["choices"].push_back(with_end(std::move(entry), chunk));
-  if (chunk.usage_follows) body["usage"] = nullptr;
-  if (chunk.usage) body["usage"] = usage_json(*chunk.usage);
-  return text_of(body);
+ChunkWriter::ChunkWriter(const AnswerHead& head)
+    : kind_(head.kind), beginning_(text_of(beginning_json(head, true))) {
+  beginning_.pop_back();
+  if (!head.session_messages) return;
+  session_ = R"(,"forge":{"session_messages":)" + std::to_string(*head.session_messages) + "}";
 }
 
-std::string usage_chunk_json(const AnswerHead& head, const Usage& usage) {
-  Json body = head_json(head, true);
-  body["usage"] = usage_json(usage);
-  return text_of(body);
+std::string ChunkWriter::chunk(const Chunk& chunk) const {
+  if (kind_ == RequestKind::forge_generate) {
+    return beginning_ + "," + text_of(generation_chunk(chunk)).substr(1);
+  }
+  Json entry = kind_ == RequestKind::chat ? chat_delta(chunk)
+                                          : completion_choice(chunk.index, chunk.text, chunk.told);
+  std::string text =
+      beginning_ + R"(,"choices":[)" + text_of(with_end(std::move(entry), chunk)) + "]" + session_;
+  if (chunk.usage) {
+    text += R"(,"usage":)" + text_of(usage_json(*chunk.usage));
+  } else if (chunk.usage_follows) {
+    text += R"(,"usage":null)";
+  }
+  return text + "}";
+}
+
+std::string ChunkWriter::usage(const Usage& usage) const {
+  return beginning_ + R"(,"choices":[])" + session_ + R"(,"usage":)" + text_of(usage_json(usage)) +
+         "}";
 }
 
 std::string models_json(const ModelCard& model) {

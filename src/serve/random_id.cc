@@ -6,7 +6,7 @@ namespace forge::serve {
 
 std::string random_id() {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::random_device random;
+  thread_local std::random_device random;  // to open one takes longer than to ask it
   std::string id;
   while (id.size() < 32) {
     unsigned bits = random();

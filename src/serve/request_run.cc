@@ -30,7 +30,7 @@ std::string id_prefix(RequestKind kind) {
 
 /// What a token adds to a stream: a chunk for each part of it, at least one, which together say
 /// what `all` says.
-void add_chunks_of(const AnswerHead& head, std::span<const ChoiceWriter::Part> parts,
+void add_chunks_of(const ChunkWriter& writer, std::span<const ChoiceWriter::Part> parts,
                    const Chunk& all, std::vector<std::string>& chunks) {
   const std::size_t count = std::max<std::size_t>(parts.size(), 1);
   for (std::size_t i = 0; i < count; ++i) {
@@ -44,7 +44,7 @@ void add_chunks_of(const AnswerHead& head, std::span<const ChoiceWriter::Part> p
       chunk.call = parts[i].call ? &*parts[i].call : nullptr;
       chunk.call_index = parts[i].call_index;
     }
-    chunks.push_back(chunk_json(head, chunk));
+    chunks.push_back(writer.chunk(chunk));
   }
 }
 
@@ -64,7 +64,8 @@ RequestRun::RequestRun(ServerState& state, CompletionRequest request, Turn turn)
     : state_(state),
       request_(std::move(request)),
       turn_(std::move(turn)),
-      head_(new_head(state.model().card, request_.kind, turn_)) {}
+      head_(new_head(state.model().card, request_.kind, turn_)),
+      chunk_writer_(head_) {}
 
 RequestRun::~RequestRun() {
   if (generation_) state_.counts.add_request(request_, generation_->completion_tokens());
@@ -106,7 +107,7 @@ asio::awaitable<RequestRun::Step> RequestRun::next(bool wants_chunks) {
 void RequestRun::add_chunks(const Generation::Event& event, const ChoiceWriter::Addition& addition,
                             std::vector<std::string>& chunks) const {
   add_chunks_of(
-      head_, addition.parts,
+      chunk_writer_, addition.parts,
       {.index = event.index,
        .first = addition.first,
        .told = addition.told,

@@ -95,6 +95,7 @@ class RequestRun {
   const CompletionRequest request_;
   Turn turn_;
   AnswerHead head_;
+  ChunkWriter chunk_writer_;
   // Once it has begun.
   std::unique_ptr<Generation> generation_;
   std::optional<AnswerProgress> progress_;

@@ -23,12 +23,13 @@ TEST(OpenAiResponse, a_completion_has_choices_and_usage) {
 }
 
 TEST(OpenAiResponse, a_chunk_has_one_choice_that_is_finished_only_in_the_last) {
-  EXPECT_EQ(chunk_json(kHead, {.index = 2, .text = "a"}),
+  EXPECT_EQ(ChunkWriter(kHead).chunk({.index = 2, .text = "a"}),
             R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
             R"({"index":2,"text":"a","logprobs":null,"finish_reason":null}]})");
-  EXPECT_EQ(chunk_json(kHead, {.text = "", .finish = FinishReason::stop, .usage_follows = true}),
-            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
-            R"({"index":0,"text":"","logprobs":null,"finish_reason":"stop"}],"usage":null})");
+  EXPECT_EQ(
+      ChunkWriter(kHead).chunk({.text = "", .finish = FinishReason::stop, .usage_follows = true}),
+      R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
+      R"({"index":0,"text":"","logprobs":null,"finish_reason":"stop"}],"usage":null})");
 }
 
 TEST(OpenAiResponse, a_request_out_of_time_says_so) {
@@ -36,17 +37,17 @@ TEST(OpenAiResponse, a_request_out_of_time_says_so) {
 }
 
 TEST(OpenAiResponse, the_usage_chunk_has_no_choice) {
-  EXPECT_EQ(usage_chunk_json(kHead, {.prompt_tokens = 1, .completion_tokens = 2}),
+  EXPECT_EQ(ChunkWriter(kHead).usage({.prompt_tokens = 1, .completion_tokens = 2}),
             R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[],)"
             R"("usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,)"
             R"("prompt_tokens_details":{"cached_tokens":0}}})");
 }
 
 TEST(OpenAiResponse, usage_has_the_drafts_where_something_proposes_them) {
-  EXPECT_EQ(usage_chunk_json(kHead, {.prompt_tokens = 1,
-                                     .completion_tokens = 9,
-                                     .drafts = {.proposed = 8, .accepted = 6},
-                                     .draft_source = "ngram"}),
+  EXPECT_EQ(ChunkWriter(kHead).usage({.prompt_tokens = 1,
+                                      .completion_tokens = 9,
+                                      .drafts = {.proposed = 8, .accepted = 6},
+                                      .draft_source = "ngram"}),
             R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[],)"
             R"("usage":{"prompt_tokens":1,"completion_tokens":9,"total_tokens":10,)"
             R"("prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":)"
@@ -85,19 +86,19 @@ TEST(OpenAiResponse, of_chat_is_a_message) {
 TEST(OpenAiResponse, a_chunk_of_chat_says_first_whose_it_is) {
   const std::string head =
       R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"m","choices":[)";
-  EXPECT_EQ(chunk_json(kChatHead, {.index = 1, .first = true, .text = ""}),
+  EXPECT_EQ(ChunkWriter(kChatHead).chunk({.index = 1, .first = true, .text = ""}),
             head + R"({"index":1,"delta":{"role":"assistant","content":""},"logprobs":null,)" +
                 R"("finish_reason":null}]})");
-  EXPECT_EQ(chunk_json(kChatHead, {.text = "a"}),
+  EXPECT_EQ(ChunkWriter(kChatHead).chunk({.text = "a"}),
             head + R"({"index":0,"delta":{"content":"a"},"logprobs":null,"finish_reason":null}]})");
-  EXPECT_EQ(chunk_json(kChatHead, {.text = "", .finish = FinishReason::length}),
+  EXPECT_EQ(ChunkWriter(kChatHead).chunk({.text = "", .finish = FinishReason::length}),
             head + R"({"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}]})");
 }
 
 TEST(OpenAiResponse, log_probabilities_of_chat_have_the_bytes_of_tokens) {
   const std::vector<ToldText> told = {
       {.bytes = "\xe2\x82", .logprob = -1.0F, .likely = {{"a", -0.5F}}}};
-  EXPECT_EQ(chunk_json(kChatHead, {.text = "", .told = told}),
+  EXPECT_EQ(ChunkWriter(kChatHead).chunk({.text = "", .told = told}),
             R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"m",)"
             R"("choices":[{"index":0,"delta":{},"logprobs":{"content":[)"
             R"({"token":"bytes:\\xe2\\x82","logprob":-1.0,"bytes":[226,130],"top_logprobs":[)"
@@ -110,8 +111,8 @@ TEST(OpenAiResponse, names_the_fingerprint_of_what_answers) {
   head.system_fingerprint = "fp_0123456789abcdef";
   const std::string named = R"("model":"m","system_fingerprint":"fp_0123456789abcdef","choices":[)";
   EXPECT_THAT(answer_json(head, {}, {}), ::testing::HasSubstr(named));
-  EXPECT_THAT(chunk_json(head, {}), ::testing::HasSubstr(named));
-  EXPECT_THAT(usage_chunk_json(head, {}), ::testing::HasSubstr(named));
+  EXPECT_THAT(ChunkWriter(head).chunk({}), ::testing::HasSubstr(named));
+  EXPECT_THAT(ChunkWriter(head).usage({}), ::testing::HasSubstr(named));
   head.kind = RequestKind::completions;
   EXPECT_THAT(answer_json(head, {}, {}), ::testing::HasSubstr(named));
 }

@@ -268,8 +268,22 @@ struct Chunk {
   bool usage_follows = false;
   std::optional<Usage> usage;
 };
-std::string chunk_json(const AnswerHead& head, const Chunk& chunk);
-std::string usage_chunk_json(const AnswerHead& head, const Usage& usage);
+
+/// Writes the events of one stream, a JSON object each. What all of them begin with is made once,
+/// so an event costs what it says of its token.
+class ChunkWriter {
+ public:
+  explicit ChunkWriter(const AnswerHead& head);
+
+  std::string chunk(const Chunk& chunk) const;
+  /// The last event of a stream that was asked for its usage.
+  std::string usage(const Usage& usage) const;
+
+ private:
+  RequestKind kind_;
+  std::string beginning_;  // without the brace that ends it
+  std::string session_;    // what stands behind the choices, if anything
+};
 
 std::string models_json(const ModelCard& model);  ///< the list of GET /v1/models
 std::string model_json(const ModelCard& model);   ///< one entry of it
