@@ -311,6 +311,54 @@ class Travel(TraceTest):
         self.assertEqual(saved.value.suggested_filename, "eventful.perfetto.json")
         self.assertEqual(len(json.loads(pathlib.Path(saved.value.path()).read_text())["traceEvents"]), 232)
 
+    def test_a_decision_is_guessed_before_it_is_shown(self):
+        self.choose(EVENTFUL)
+        self.is_at(0)
+        self.page.get_by_label("Predict").check()
+        self.page.get_by_label("Step", exact=True).fill("12")
+        self.page.get_by_label("Step", exact=True).press("Enter")
+        self.is_at(12)
+        asked = self.page.locator("section.part", has=self.page.get_by_text("What does the next step decide?"))
+        asked.get_by_role("button", name="Nobody gives way").wait_for()
+        self.assertNotIn("4 gives way (", self.page.locator("#sides").inner_text())
+        self.assertFalse(self.page.get_by_text("One request").is_visible())
+        for row in self.page.locator(".lanes tr").all()[1:]:
+            self.assertEqual("".join(row.locator("td").all_text_contents()[13:]), "")
+        asked.get_by_label("Guess: 2 gives way").click()
+        asked.get_by_text("No. Guess again").wait_for()
+        self.assertEqual(self.page.locator("#score").text_content(), "0 of 1 right at the first guess")
+        asked.get_by_label("Guess: 4 gives way").click()
+        asked.get_by_text("Right.", exact=True).wait_for()
+        self.assertIn("4 gives way (swap): blocks are short", asked.inner_text())
+        self.assertEqual(self.page.locator("#score").text_content(), "0 of 1 right at the first guess")
+        self.screenshot("predict")
+        self.page.keyboard.press("Enter")
+        self.is_at(13)
+        self.page.get_by_label("Predict").uncheck()
+        self.page.get_by_text("One request").wait_for()
+        self.assertFalse(asked.is_visible())
+
+    def test_each_step_that_decides_is_found_and_its_answer_is_among_the_guesses(self):
+        self.choose(EVENTFUL)
+        self.is_at(0)
+        self.page.get_by_label("Predict").check()
+        decisions, at = [], 0
+        while at < 31:
+            self.page.get_by_role("button", name="Next decision").click()
+            self.page.wait_for_function(f"document.querySelector('#step-number').value > {at}")
+            at = int(self.page.locator("#step-number").input_value())
+            if at == 31:
+                break
+            decisions.append(at + 1)
+            why = json.loads(self.page.evaluate(f"forgeTrace.why({at + 1})"))
+            for seq, what in [(each["seq"], "gives way") for each in why["victims"]] + [
+                (each["seq"], "comes in") for each in why["turns"]
+            ]:
+                self.page.get_by_label(f"Guess: {seq} {what}").wait_for()
+        reasons = [json.loads(forge_trace("why", EVENTFUL, "--at", step, "--json")) for step in range(32)]
+        expected = [each["step"] for each in reasons if each["victims"] or each["turns"]]
+        self.assertEqual(decisions, [step for step in expected if step > 1])
+
     def test_the_keyboard_is_enough(self):
         self.choose(EVENTFUL)
         self.is_at(0)
