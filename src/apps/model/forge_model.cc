@@ -35,6 +35,7 @@ class Commands : public Subcommands {
     add_convert();
     add_random();
     add_dump();
+    add_attention();
     add_perplexity();
     add_render();
     add_tokenize();
@@ -120,6 +121,17 @@ class Commands : public Subcommands {
     add_threads(*dump, dump_.threads);
   }
 
+  void add_attention() {
+    CLI::App* const attention =
+        add("attention",
+            "Print what the built-in model looks at: of each head, the shares of the tokens it "
+            "sees most "
+            "from the last one, and of the likeliest next tokens how likely they are",
+            [this] { return run_attention(attention_); });
+    attention->add_option("--prompt", attention_.prompt, "Text of the prompt")->required();
+    attention->add_flag("--json", attention_.as_json, "Print JSON, with the shares of all tokens");
+  }
+
   void add_perplexity() {
     CLI::App* const perplexity =
         add("perplexity", "Print how well a model predicts a text: exp of the mean -log p(token)",
@@ -173,6 +185,7 @@ class Commands : public Subcommands {
   RewriteOptions rewrite_;
   RandomOptions random_;
   DumpOptions dump_;
+  AttentionOptions attention_;
   PerplexityOptions perplexity_;
   RenderChatOptions render_;
   TokenizeOptions tokenize_;

@@ -60,6 +60,13 @@ struct DumpOptions {
 };
 int run_dump(const DumpOptions& options);
 
+/// Options of attention: of the built-in model.
+struct AttentionOptions {
+  std::string prompt;
+  bool as_json = false;
+};
+int run_attention(const AttentionOptions& options);
+
 /// Tokens of a window of a text, where the model has that many positions.
 inline constexpr int kWindowDefault = 512;
 
