@@ -18,6 +18,9 @@ namespace forge::apps {
 struct VirtualClock {
   double step_us = 10'000;  ///< a step's fixed cost
   double token_us = 50;     ///< a token's share: prompt, decode or draft
+
+  /// What the step of `plan` takes.
+  double us_of(const StepPlan& plan) const;
 };
 
 class Arrivals {
@@ -28,14 +31,20 @@ class Arrivals {
   /// Have all arrived?
   bool done() const { return next_ == workload_.size(); }
 
+  /// When the next one comes, or nothing if all have.
+  std::optional<double> next_us() const;
+
   /// Goes on to the next arrival, if that is still to come. Requires: not done().
-  void wait();
+  void wait() { wait_until(*next_us()); }
+
+  /// Goes on to `us`, if that is still to come.
+  void wait_until(double us);
 
   /// The next request (its index) that has arrived and was not returned yet.
   std::optional<std::size_t> take();
 
   /// Lets the time pass that `plan` takes.
-  void run(const StepPlan& plan);
+  void run(const StepPlan& plan) { pass(clock_.us_of(plan)); }
 
   void pass(double us) { now_us_ += us; }
 

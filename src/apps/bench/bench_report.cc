@@ -52,8 +52,6 @@ void print(const Prediction& p, const ModeResult& r, std::ostream& out) {
       << " tok/s\n";
 }
 
-nlohmann::json to_json(const Percentiles& us) { return {{"p50", us.p50}, {"p95", us.p95}}; }
-
 nlohmann::json to_json(const Prediction& p, const ModeResult& r) {
   nlohmann::json kernels = nlohmann::json::object();
   for (std::size_t i = 0; i < p.kernels.size(); ++i) {
@@ -95,6 +93,8 @@ nlohmann::json to_json(const ModeResult& r) {
 }
 
 }  // namespace
+
+nlohmann::json to_json(const Percentiles& us) { return {{"p50", us.p50}, {"p95", us.p95}}; }
 
 std::string fixed(double value, int digits) {
   std::ostringstream out;

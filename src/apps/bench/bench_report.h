@@ -17,6 +17,9 @@ void print_table(std::span<const ModeResult> results, std::ostream& out);
 /// runs agree. Interrupted runs are not compared.
 std::string first_disagreement(std::span<const ModeResult> results);
 
+/// {"p50":...,"p95":...}
+nlohmann::json to_json(const Percentiles& us);
+
 /// The members of the statistics by name.
 nlohmann::json to_json(const PrefixCacheStatistics& statistics);
 

@@ -6,6 +6,8 @@
 //   --url URL                 any OpenAI server, as its clients see it (load_run.h)
 //   --model FILE              how fast prefill and decode are, against the machine's limits
 //                             (model_bench.h); with --mode or --workload the runs above, of it
+//   cluster                   replicas of the scheduler behind a router (cluster.h)
+//   workload                  requests made up, for --workload (generated_workload.h)
 //
 // Exit status: 0 done; 1 if two modes disagree about a request's tokens, or requests to a server
 // failed; 2 for bad input, a target that cannot be opened or fails, or an output that cannot be
@@ -15,11 +17,12 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <optional>
 
+#include "bench_output.h"
 #include "bench_report.h"
+#include "cluster_command.h"
 #include "flag_choice.h"
 #include "flag_range.h"
 #include "library_report.h"
@@ -31,11 +34,10 @@
 #include "program_output.h"
 #include "progress_bar.h"
 #include "target_flags.h"
+#include "workload_flags.h"
 
 namespace forge::apps {
 namespace {
-
-constexpr std::size_t kRequestsMax = std::size_t{1} << 24;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -61,10 +63,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
                     "A model, in each --mode, on the cpu, on a simulated GPU (sim) or on "
                     "a GPU (cuda), or null: the policy alone, one run, nothing is computed",
                     kKinds);
-  app.add_option("--workload", options.workload_file,
-                 "Recorded requests, the Azure LLM inference traces (CSV: TIMESTAMP,"
-                 "ContextTokens,GeneratedTokens) or the Mooncake traces (JSON lines: timestamp, "
-                 "input_length, output_length, hash_ids); without it, synthetic ones");
+  add_workload_file(app, options.workload_file, "synthetic ones");
   app.add_option("--requests", options.requests,
                  "Requests, the first of FILE [64; with --target null all of FILE]")
       ->check(CLI::Range(std::size_t{1}, kRequestsMax));
@@ -82,15 +81,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
   add_target_options(app, options.target);
   add_acceptance_band(app, options.acceptance);
   add_device_options(app, options.target.device);
-  const char* clock = "Virtual clock of arrivals";
-  app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")
-      ->capture_default_str()
-      ->check(finite_range(0, 1e9))
-      ->group(clock);
-  app.add_option("--token-us", options.clock.token_us, "Cost of a token that runs, microseconds")
-      ->capture_default_str()
-      ->check(finite_range(0, 1e9))
-      ->group(clock);
+  add_virtual_clock(app, options.clock);
   app.add_option(
       "--trace", options.trace_file,
       "Record a run as JSON lines, for forge-trace: of a model the continuous one (or the "
@@ -132,11 +123,6 @@ std::string flag_without_requests(const CLI::App& app) {
   return {};
 }
 
-int fail(const std::string& message) {
-  std::cerr << "forge-bench: " << message << '\n';
-  return 2;
-}
-
 /// Index of the mode to record.
 tl::expected<std::size_t, std::string> mode_to_trace(const std::vector<BenchMode>& modes) {
   if (modes.size() == 1) return std::size_t{0};
@@ -166,24 +152,13 @@ tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const Be
 tl::expected<Workload, std::string> load_workload(const BenchOptions& options) {
   constexpr std::size_t kFew = 64;
   if (options.workload_file.empty()) return synthetic_workload(options.requests.value_or(kFew));
-  std::ifstream in(options.workload_file);
-  if (!in) return tl::unexpected("--workload: cannot read '" + options.workload_file + "'");
   const bool whole = options.target.kind == runtime::TargetKind::null;
-  auto workload = read_workload(in, options.requests.value_or(whole ? kRequestsMax : kFew));
-  if (!workload) return tl::unexpected(options.workload_file + ": " + workload.error());
-  return workload;
+  return open_workload(options.workload_file,
+                       options.requests.value_or(whole ? kRequestsMax : kFew));
 }
 
 int incomplete(const std::string& trace_path) {
-  return fail("--trace: '" + trace_path + "' has only the beginning of the run");
-}
-
-/// Writes the results where --json says, if it does. Returns: 0, or an exit status.
-int save(const nlohmann::json& results, const std::string& path) {
-  if (path.empty()) return 0;
-  std::ofstream out(path);
-  if (out << results.dump(2) << '\n' << std::flush) return 0;
-  return fail("--json: cannot write '" + path + "'");
+  return bench_failure("--trace: '" + trace_path + "' has only the beginning of the run");
 }
 
 int report(const std::vector<ModeResult>& results, std::span<const NamedProfile> profiles,
@@ -197,11 +172,13 @@ int report(const std::vector<ModeResult>& results, std::span<const NamedProfile>
   }
   const std::string disagreement = first_disagreement(results);
   const std::string lost = save_timeline(profiles, options.profile.timeline_file);
-  if (!lost.empty()) return fail(lost);
-  if (const int status = save(to_json(results), options.json_file); status != 0) return status;
+  if (!lost.empty()) return bench_failure(lost);
+  if (const int status = save_results(to_json(results), options.json_file); status != 0)
+    return status;
   for (const ModeResult& r : results) {
     if (!r.last_error.empty())
-      return fail("mode " + std::string(name_of(r.mode)) + ": the target failed: " + r.last_error);
+      return bench_failure("mode " + std::string(name_of(r.mode)) +
+                           ": the target failed: " + r.last_error);
     if (r.trace_failed) return incomplete(options.trace_file);
   }
   if (!disagreement.empty()) {
@@ -220,11 +197,11 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
   std::size_t traced = options.modes.size();
   if (!options.trace_file.empty()) {
     const auto index = mode_to_trace(options.modes);
-    if (!index) return fail(index.error());
+    if (!index) return bench_failure(index.error());
     traced = *index;
   }
   const auto trace = create_trace("forge-bench", options.trace_file);
-  if (!trace) return fail(trace.error());
+  if (!trace) return bench_failure(trace.error());
   std::vector<NamedProfile> profiles;
   if (options.profile.on) {
     const model::PassProfile empty(linear::measure_limits(work.model.threads()));
@@ -237,7 +214,7 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
     trace::TraceOutput* const out = i == traced ? trace->get() : nullptr;
     if (options.profile.on) options.target.profile = &profiles[i].profile;
     auto result = run_with_progress(options.modes[i], options, work, out);
-    if (!result) return fail(result.error());
+    if (!result) return bench_failure(result.error());
     results.push_back(*std::move(result));
   }
   profiles.resize(std::min(profiles.size(), results.size()));
@@ -246,7 +223,7 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
 
 int bench_policy(const BenchOptions& options, const Workload& workload) {
   const auto trace = create_trace("forge-bench", options.trace_file);
-  if (!trace) return fail(trace.error());
+  if (!trace) return bench_failure(trace.error());
   PolicyResult result;
   {
     ProgressBar bar("policy", workload.size());
@@ -260,7 +237,8 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
                          }});
   }
   print(result, std::cout);
-  if (const int status = save(to_json(result), options.json_file); status != 0) return status;
+  if (const int status = save_results(to_json(result), options.json_file); status != 0)
+    return status;
   if (result.trace_failed) return incomplete(options.trace_file);
   return result.interrupted ? 130 : 0;
 }
@@ -275,10 +253,11 @@ int bench_server(const BenchOptions& options, const Workload& workload) {
       return interrupted == 0;
     });
   }
-  if (!result) return fail(result.error());
+  if (!result) return bench_failure(result.error());
   const LoadReport report = report_of(*result, flags.limits);
   print(report, flags, *result, std::cout);
-  if (const int status = save(to_json(report, flags, *result), options.json_file); status != 0) {
+  if (const int status = save_results(to_json(report, flags, *result), options.json_file);
+      status != 0) {
     return status;
   }
   if (result->interrupted) return 130;
@@ -298,9 +277,10 @@ int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model,
   }
   result.load_seconds = load_seconds;
   print_table(result, std::cout);
-  if (const int status = save(to_json(result), options.json_file); status != 0) return status;
+  if (const int status = save_results(to_json(result), options.json_file); status != 0)
+    return status;
   const std::string lost = save_timeline(result.profiles, options.profile.timeline_file);
-  if (!lost.empty()) return fail(lost);
+  if (!lost.empty()) return bench_failure(lost);
   return result.interrupted ? 130 : 0;
 }
 
@@ -310,23 +290,45 @@ bool measures_speed(const BenchOptions& options) {
          options.target.kind == runtime::TargetKind::cpu;
 }
 
-int bench(BenchOptions options) {
-  auto workload = load_workload(options);
-  if (!workload) return fail(workload.error());
-  if (options.mixed_priorities) mix_priorities(*workload);
+void catch_interrupts() {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
+}
+
+/// What runs without the flags of the program itself.
+struct BenchCommands {
+  ClusterOptions cluster;
+  WorkloadShape shape;
+};
+
+int run_command(const CLI::App& app, const BenchCommands& commands) {
+  const std::string& name = app.get_subcommands().front()->get_name();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0) {
+      return bench_failure(option->get_name() + " before " + name + ": its flags are behind it");
+    }
+  }
+  if (name == "workload") return run_workload_command(commands.shape);
+  catch_interrupts();
+  return run_cluster_command(commands.cluster, [] { return interrupted == 0; });
+}
+
+int bench(BenchOptions options) {
+  auto workload = load_workload(options);
+  if (!workload) return bench_failure(workload.error());
+  if (options.mixed_priorities) mix_priorities(*workload);
+  catch_interrupts();
   if (options.load.is_on) return bench_server(options, *workload);
   if (options.target.kind == runtime::TargetKind::null) return bench_policy(options, *workload);
   const auto start = std::chrono::steady_clock::now();
   const auto model = runtime::LoadedModel::open(options.target.source, options.target.kind);
-  if (!model) return fail(model.error());
+  if (!model) return bench_failure(model.error());
   const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - start;
   if (measures_speed(options)) {
     return bench_speed(options, **model, loading.count());
   }
   const auto fits = runtime::configure(options.target, **model);
-  if (!fits) return fail(fits.error());
+  if (!fits) return bench_failure(fits.error());
   return bench_modes(std::move(options), {*workload, **model});
 }
 
@@ -348,20 +350,29 @@ int main(int argc, char** argv) {
   forge::apps::BenchOptions options;
   options.target.executor.drafts = 4;
   forge::apps::add_options(app, options);
+  forge::apps::BenchCommands commands;
+  forge::apps::add_cluster_command(app, commands.cluster);
+  forge::apps::add_workload_command(app, commands.shape);
+  app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  if (!app.get_subcommands().empty()) {
+    const int status = forge::apps::run_command(app, commands);
+    if (forge::apps::flush_results("forge-bench") || status != 0) return status;
+    return 2;
+  }
   const auto kind = options.target.kind;
   options.runs_given = app.count("--mode") + app.count("--workload") > 0;
   const std::string unfit = forge::apps::load_fault(app, options.load);
-  if (!unfit.empty()) return forge::apps::fail(unfit);
+  if (!unfit.empty()) return forge::apps::bench_failure(unfit);
   const std::string misplaced = forge::apps::misplaced_flag(app, kind, forge::apps::flag_uses());
-  if (!misplaced.empty()) return forge::apps::fail(misplaced);
+  if (!misplaced.empty()) return forge::apps::bench_failure(misplaced);
   if (forge::apps::measures_speed(options)) {
     const std::string useless = forge::apps::flag_without_requests(app);
-    if (!useless.empty()) return forge::apps::fail(useless);
+    if (!useless.empty()) return forge::apps::bench_failure(useless);
   }
   if (kind == forge::runtime::TargetKind::null && app.count("--speculative") == 0) {
     options.target.executor.drafts = 0;

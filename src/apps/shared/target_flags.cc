@@ -92,6 +92,12 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
       ->group(group);
 }
 
+void add_scheduler_flags(CLI::App& app, SchedulerConfig& config) {
+  add_batch_flags(app, config);
+  add_preemption_flags(app, config);
+  add_prefix_flags(app, config);
+}
+
 void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
   const char* group = kModelFlags;
   const auto set_model = [&source](const std::string& model) {
@@ -287,10 +293,17 @@ bool of_use(const CLI::Option& option, runtime::TargetKind kind, std::span<const
 
 }  // namespace
 
+void add_scheduler_options(CLI::App& app, SchedulerConfig& config) {
+  add_scheduler_flags(app, config);
+  app.parse_complete_callback([&config] {
+    if (const auto valid = validate(config); !valid) {
+      throw CLI::ValidationError(to_string(valid.error()));
+    }
+  });
+}
+
 void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
-  add_batch_flags(app, options.scheduler);
-  add_preemption_flags(app, options.scheduler);
-  add_prefix_flags(app, options.scheduler);
+  add_scheduler_flags(app, options.scheduler);
   add_model_flags(app, options.source);
   add_gpu_memory(app, options.device);
   const auto set_kv = [&options](const std::string& name) {

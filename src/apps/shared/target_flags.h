@@ -21,6 +21,9 @@ namespace forge::apps {
 /// is a CLI::ValidationError. `options` must outlive `app`.
 void add_target_options(CLI::App& app, runtime::TargetOptions& options);
 
+/// Adds the flags of the scheduler alone; the same holds.
+void add_scheduler_options(CLI::App& app, SchedulerConfig& config);
+
 /// Adds --draft-alarm.
 CLI::Option* add_acceptance_band(CLI::App& app, engine::AcceptanceBand& band);
 
