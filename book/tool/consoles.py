@@ -187,6 +187,10 @@ class Session:
             raise Failed(f"'{program} {' '.join(words)}': {done.stderr.strip()}")
         return done.stdout
 
+    def text_of(self, name):
+        """The text of a file of the section."""
+        return (pathlib.Path(self.folder.name) / name).read_text()
+
     def _here(self, text):
         if ADDRESS not in text:
             return text

@@ -1,5 +1,6 @@
 """Code that pages show: a function or a type, found by its name, an entry of a table, found by its
-beginning, or a whole file.
+beginning, or a whole file. Of functions that share a name, f(int a, int b) is the one whose parameters
+begin so.
 
 The sources are formatted, so what begins in the first column ends with the next line that closes a
 brace there. Nothing in a source marks it as shown.
@@ -11,7 +12,7 @@ import textwrap
 import gaps
 
 OPENING = re.compile(r"^(?:template <.*>|[A-Za-z_\[].*)$")
-TYPE = r"^(?:template <[^>]*>\s*)?(?:struct|class|enum class|union) {name}\b[^;]*\{{"
+TYPE = r"^(?:template <[^>]*>\s*)?(?:struct|class|enum class|union) (?:alignas\(\w+\) )?{name}\b[^;]*\{{"
 LEFT_OUT = ("// ...", "# ...")
 COMMENT = re.compile(r"^(//|/\*| \*)")
 
@@ -21,7 +22,8 @@ class NotFound(Exception):
 
 
 def listing(root, path, name=None):
-    """The lines of `name`, with the comment above it; of all of the file, if there is no name."""
+    """The lines of `name`, with the comment above it; of all of the file, if there is no name. Of
+    several functions of one name, a name with the beginning of its parameters means one: `f(int a`."""
     file = root / path
     if not file.is_file():
         raise NotFound(f"there is no {path}")
@@ -66,7 +68,8 @@ def begins(lines, at, name):
     escaped = re.escape(name)
     if re.match(TYPE.format(name=escaped), head):
         return True
-    function = re.search(rf"(?<![\w:.]){escaped}\(", head.split(" : ")[0])
+    opening = "" if "(" in name else r"\("
+    function = re.search(rf"(?<![\w:.]){escaped}{opening}", head.split("{")[0].split(" : ")[0])
     return function is not None and "{" in head and "=" not in head[: function.start()]
 
 

@@ -35,7 +35,7 @@ class Found:
 
 
 def pages_of(root):
-    return [root / "README.md", root / "bench/README.md", *sorted((root / "book").glob("*.md"))]
+    return [root / "README.md", root / "bench/README.md", *sorted((root / "book").glob("**/*.md"))]
 
 
 def drawing_faults(block):
@@ -78,7 +78,7 @@ class Owners:
         if not figure.command:
             return Found(figure.first, fault="a picture of which no line above says what it is of")
         try:
-            text = figures.draw(session.output_of, figure.command)
+            text = figures.draw(session, figure.command)
         except (figures.Failed, consoles.Failed) as error:
             return Found(figure.first, fault=str(error))
         return Found(figure.first, figure=page.path.parent / figure.target, text=text)

@@ -3,6 +3,7 @@
 A block is fenced, and the words behind its fence say what it is of:
 
     ```cpp src/core/policy.cc has_turn_before   the function of that name, as it stands there
+    ```cpp src/a.cc read(const Row&             of several of that name, the one with these parameters
     ```json examples/tags.json                  that file
     ```python writes client.py                  a file that the commands of its section use
     ```diff property_tests/changes/x.exhibit    the change of that file

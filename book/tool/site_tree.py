@@ -24,7 +24,7 @@ ELSEWHERE = re.compile(r"^([a-z]+:|/)")
 LANGUAGES = {".h": "cpp", ".cc": "cpp", ".cuh": "cpp", ".cu": "cpp", ".py": "python", ".json": "json", ".yaml": "yaml"}
 REQUIREMENTS = pathlib.Path(__file__).with_name("site_requirements.txt")
 TOP = "README.md"
-LOOKED_UP = {"routes.md", "fields.md", "metrics.md", "building.md", "flags.md", "glossary.md"}
+COURSE = "course"
 
 
 class Site:
@@ -114,11 +114,11 @@ class Site:
 
 
     def navigation(self, pages):
-        """The front page, and menus: what is read in order, and what is looked up."""
-        front, *others = pages
-        read = [str(self.made[page]) for page in others if page.name not in LOOKED_UP]
-        looked_up = [str(self.made[page]) for page in others if page.name in LOOKED_UP]
-        return [str(self.made[front]), {"Book": read}, {"Reference": looked_up}]
+        """The front pages, and menus: the chapters in their order, and what is looked up."""
+        front, contents, *others = pages
+        chapters = [str(self.made[page]) for page in others if page.parent.name == COURSE]
+        looked_up = [str(self.made[page]) for page in others if page.parent.name != COURSE]
+        return [str(self.made[front]), str(self.made[contents]), {"Course": chapters}, {"Reference": looked_up}]
 
 
 def build(folder):
@@ -133,7 +133,7 @@ def build(folder):
 
 def in_order(root, pages):
     """The pages in the order in which the book's own table has them."""
-    named = re.findall(r"\(([a-z_]+\.md)\)", (root / "book" / TOP).read_text())
+    named = re.findall(r"\(((?:course/)?[a-z0-9_]+\.md)\)", (root / "book" / TOP).read_text())
     order = {root / TOP: -2, root / "book" / TOP: -1}
     for place, name in enumerate(named):
         order.setdefault(root / "book" / name, place)

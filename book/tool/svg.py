@@ -25,6 +25,16 @@ COLOURS = {
     "5": ("#b5e3e8", "#185b63"),
     "6": ("#d8d79a", "#56551c"),
     "7": ("#d6c2b0", "#5e4630"),
+    "line1": ("#1f6feb", "#58a6ff"),
+    "line2": ("#bc4c00", "#f0883e"),
+    "line3": ("#1a7f37", "#3fb950"),
+    "line4": ("#8250df", "#bc8cff"),
+    "heat0": ("#ffffff", "#0d1117"),
+    "heat1": ("#fff0d6", "#2b2111"),
+    "heat2": ("#ffdca3", "#4d3610"),
+    "heat3": ("#ffbf66", "#7a5210"),
+    "heat4": ("#ff9e3d", "#a86a12"),
+    "heat5": ("#f57c1f", "#cf7a12"),
 }
 SEQUENCE_COLOURS = 8
 

@@ -68,13 +68,14 @@ def lanes(run, trace, begin, end):
             if seq in found:
                 colour, sign, dashed = found[seq]
                 drawing.labelled_box(left + column * CELL, top, CELL - 2, ROW - 3, sign, colour, dashed=dashed)
+    seen = {(colour, sign) for found in per_step for colour, sign, _ in found.values()}
     entries = [
         (colour_of(sequences[0]), "", "decodes", False),
         (colour_of(sequences[0]), "n", "runs n tokens", False),
-        ("paper", "", "waits", True),
-        ("quiet", "~", "waits, its KV on the host", True),
-        ("mark", "", "is preempted", False),
     ]
+    entries += [("paper", "", "waits", True)] * (("paper", "") in seen)
+    entries += [("quiet", "~", "waits, its KV on the host", True)] * (("quiet", "~") in seen)
+    entries += [("mark", "", "is preempted", False)] * any(colour == "mark" for colour, _ in seen)
     drawing.legend(LEFT, y + len(sequences) * ROW + 8, entries, max(drawing.right, WIDTH_MAX / 2))
     return drawing
 
