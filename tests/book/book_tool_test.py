@@ -18,10 +18,13 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book/tool"))
 
+import charts  # noqa: E402
 import consoles  # noqa: E402
+import kernel_figures  # noqa: E402
 import listings  # noqa: E402
 import main  # noqa: E402
 import owners  # noqa: E402
+import state_figures  # noqa: E402
 from pages import Page  # noqa: E402
 from site_tree import Site, in_order  # noqa: E402
 from svg import Drawing  # noqa: E402
@@ -74,6 +77,12 @@ class Listings(BookTest):
           int number = 0;
         };
 
+        struct alignas(16) Four {
+          float x[4];
+        };
+
+        int three() { return Value().number; }
+
         }  // namespace forge
         """
 
@@ -92,15 +101,17 @@ class Listings(BookTest):
         self.assertTrue(self.listing("Thing::two").startswith("/// Of two lines,\n"))
         self.assertTrue(self.listing("Thing::two").endswith("  return one(c) + b;\n}"))
         self.assertEqual(self.listing("Value"), "struct Value {\n  int number = 0;\n};")
+        self.assertEqual(self.listing("Four"), "struct alignas(16) Four {\n  float x[4];\n};")
 
     def test_what_is_not_there_once_is_refused(self):
-        for name in ("three", "two", "number"):
+        for name in ("four", "two", "number"):
             with self.assertRaisesRegex(listings.NotFound, f"{name} is there 0 times"):
                 self.listing(name)
         source = self.folder / "source.cc"
         source.write_text(source.read_text() + "int one(long a) { return 0; }\n")
-        with self.assertRaisesRegex(listings.NotFound, "one is there 2 times: 2, 19"):
+        with self.assertRaisesRegex(listings.NotFound, "one is there 2 times: 2, 25"):
             self.listing("one")
+        self.assertEqual(self.listing("one(long"), "int one(long a) { return 0; }")
 
     def test_a_byte_that_changes_is_found_and_written(self):
         text = "```cpp source.cc Value\nstruct Value {\n  int number = 1;\n};\n```\n"
@@ -212,20 +223,123 @@ class Figures(BookTest):
         figure.write_text(figure.read_text().replace(">112", ">113").replace(">1<", ">2<", 1))
         self.assertIn("the figure x.svg is stale", self.faults(self.TEXT))
 
+    def strip(self, trace, at):
+        path = self.page(f"<!-- figure: strip tests/trace/corpus/{trace} --at {at} -->\n![Plan](figures/strip.svg)\n")
+        self.assertEqual(self.run_tool(path)[0], 0)
+        return (self.folder / "figures/strip.svg").read_text()
+
+    def test_a_strip_has_every_word_of_the_plan(self):
+        for trace, at, words in (
+            ("eventful.jsonl", 8, "+3@12 +2@8 [2>9] 3:0+0,1,2,5 5:0+0,1,9 3:12+3* 5:11+1*"),
+            ("eventful.jsonl", 9, "3:15+3/2"),
+            ("eventful.jsonl", 12, "-5"),
+            ("eventful.jsonl", 13, "-4~ 2:4+12 3:21+1"),
+            ("preemption.jsonl", 6, "!2"),
+        ):
+            drawing = self.strip(trace, at)
+            for word in words.split():
+                self.assertIn(f'font-weight="bold">{word.replace(">", "&gt;")}</text>', drawing)
+
+    def test_slices_of_a_strip_share_the_budget_in_their_order(self):
+        drawing = self.strip("eventful.jsonl", 8)
+        self.assertIn(">budget: 12 of 12 tokens<", drawing)
+        box = r'<rect x="([0-9.]+)" y="[0-9.]+" width="([0-9.]+)" height="17"[^>]*/>\n<text[^>]*>(\d+)<'
+        boxes = [(float(x), float(width), int(sign)) for x, width, sign in re.findall(box, drawing)]
+        slices = [entry for entry in boxes if entry[1] != 20]  # that wide are blocks
+        self.assertEqual([(width / 30, sign) for _, width, sign in slices], [(n, n) for n in (3, 2, 6, 1)])
+        for (x, width, _), (after, _, _) in zip(slices, slices[1:]):
+            self.assertAlmostEqual(x + width, after, delta=0.02)
+
     def test_a_figure_may_be_of_what_a_command_has_made(self):
         made = "```console\n$ cp tests/trace/corpus/preemption.jsonl t.jsonl\n```\n\n"
         text = made + self.TEXT.replace("tests/trace/corpus/preemption.jsonl", "t.jsonl")
         self.assertEqual(self.run_tool(self.page(text))[0], 0)
         self.assert_holds(text)
 
+    def states_of(self, *runs):
+        """Of runs in which a sequence computes so many tokens of its prompt of 9 after each step."""
+
+        def moment(computed):
+            who = {"seq": 1, "prompt_tokens": 9, "output_tokens": 0, "computed_tokens": computed}
+            return {"running": [who], "waiting": [], "swapped": [], "asked": [], "blocks": [[1]], "cached": []}
+
+        lines = {str(at): "\n".join(json.dumps(moment(computed)) for computed in run) for at, run in enumerate(runs)}
+        return state_figures.States(lambda program, command, trace, *options: lines[trace], lines)
+
+    def test_a_state_that_two_runs_pass_through_is_one(self):
+        states = self.states_of([3, 6, 9], [2, 6, 9])
+        self.assertEqual([states.label(state) for state in range(5)], ["-", "3/9", "6/9", "9/9", "2/9"])
+        self.assertEqual(list(states.edges), [(0, 1), (1, 2), (2, 3), (0, 4), (4, 2)])
+        self.assertEqual((states.columns(), states.back), ([0, 1, 2, 3, 1], set()))
+        self.assertEqual(states.rows(states.columns()), {0: 0, 1: 0, 4: 1, 2: 0, 3: 0})
+
+    def test_a_run_that_comes_back_to_a_state_is_a_cycle(self):
+        states = self.states_of([3, 6, 3, 6])
+        self.assertEqual((states.columns(), states.back), ([0, 1, 2], {(2, 1)}))
+        self.assertEqual(self.states_of([3, 3]).back, {(1, 1)})
+
+    def test_states_of_a_run_are_drawn(self):
+        text = "<!-- figure: states tests/trace/corpus/preemption.jsonl -->\n![Its states](figures/x.svg)\n"
+        self.assertEqual(self.run_tool(self.page(text))[0], 0)
+        self.assert_holds(text)
+        self.assertIn(">+2 w+1 w+1<", (self.folder / "figures/x.svg").read_text())
+
     def test_what_cannot_be_drawn_is_told(self):
         for command, fault in (
             ("pies t.jsonl", "no figure of the kind 'pies'"),
             ("blocks gone.jsonl", "gone.jsonl"),
             ("prefixes tests/trace/corpus/shared.jsonl", "--at"),
+            ("states gone.jsonl", "gone.jsonl"),
+            ("curves gone.csv", "gone.csv"),
+            ("bars README.md", "README.md: "),
         ):
             self.assertIn(fault, self.faults(f"<!-- figure: {command} -->\n![x](x.svg)\n"))
         self.assertIn("no line above says what it is of", self.faults("![x](x.svg)\n"))
+
+    def test_a_curve_has_a_point_for_each_number_and_rises_where_they_rise(self):
+        text = "length,with,without\n1,2,2\n10,3,200\n100,4,20000\n"
+        drawing = str(charts.curves(text, "t.csv", True, False, "tokens"))
+        [rising] = re.findall(r'points="([^"]*)" class="sline2"', drawing)
+        xs, ys = zip(*(map(float, point.split(",")) for point in rising.split()))
+        self.assertEqual(len(xs), 3)
+        self.assertAlmostEqual(xs[1] - xs[0], xs[2] - xs[1], delta=0.02)
+        self.assertTrue(ys[0] > ys[1] > ys[2])
+        for word in ("length", "with", "without", "tokens", "20,000"):
+            self.assertIn(f">{word}<", drawing)
+
+    def test_a_bar_is_as_high_as_its_number(self):
+        drawing = str(charts.bars("token,drawn,expected\na,10,5\nb,0,20\n", "t.csv", ""))
+        heights = [float(height) for height in re.findall(r'height="([0-9.]+)" class="c[01] ', drawing)][:4]
+        self.assertEqual([heights[0] / heights[1], heights[2], heights[3] / heights[0]], [2, 0, 2])
+
+    def test_a_bank_has_as_many_words_to_give_as_lanes_want_different_ones_of_it(self):
+        said = "lane     index    bank  value\n   0         0       0  1.5\n   1        32       0  2\n   2        33       1  -3\n   3        33       1  -3\n"
+        drawing = str(kernel_figures.banks(lambda *words: said, "kernel"))
+        self.assertEqual(drawing.count("<polyline"), 4)
+        self.assertIn("4 lanes want words of 2 of 32 banks; the busiest has 2 to give", drawing)
+
+    def test_what_is_no_table_of_numbers_is_told(self):
+        for text, fault in (
+            ("a,b\n", "has 1 lines"),
+            ("a,b\n1\n", "'1' has 1 columns; accepted are 2"),
+            ("a,b\n1,x\n", "'x' is no number"),
+        ):
+            with self.assertRaisesRegex(charts.NoNumbers, fault):
+                charts.curves(text, "t.csv", False, False, "")
+
+    def test_a_chart_is_of_what_a_command_has_written(self):
+        made = "```console\n$ printf 'x,y\\n1,2\\n3,4\\n' > t.csv\n```\n\n"
+        text = made + "<!-- figure: curves t.csv --y 'how many' -->\n![Some](figures/x.svg)\n"
+        self.assertEqual(self.run_tool(self.page(text))[0], 0)
+        self.assert_holds(text)
+        self.assertIn(">how many<", (self.folder / "figures/x.svg").read_text())
+
+    def test_what_a_head_looks_at_is_dark(self):
+        text = "<!-- figure: heat 'Ada is at the mill. Where is Ada? Ada is at the' -->\n![A](figures/x.svg)\n"
+        self.assertEqual(self.run_tool(self.page(text))[0], 0)
+        drawing = (self.folder / "figures/x.svg").read_text()
+        self.assertIn("class=\"cheat5 ", drawing)
+        self.assertIn("the next token is &#x27; mill&#x27;".replace("&#x27;", "'"), drawing)
 
     def test_every_figure_of_the_book_is_on_a_page(self):
         shown = set()
@@ -264,17 +378,18 @@ class SiteOfPages(BookTest):
         pages = self.make()
         header = (pages / "include/forge/core/step_plan.h.md").read_text()
         self.assertTrue(header.startswith("# include/forge/core/step_plan.h\n\n```cpp\n"))
-        page = (pages / "book/preemption.md").read_text()
+        page = (pages / "book/course/11_preemption.md").read_text()
         self.assertIn("*tests/core/scheduler_test.cc Scheduler.preempts_when", page)
         self.assertIn("\n```plan\n", page)
-        self.assertIn("(figures/preemption-blocks.svg)", page)
+        self.assertIn("(../figures/preemption-blocks.svg)", page)
         self.assertTrue((pages / "book/figures/preemption-blocks.svg").is_file())
 
     def test_every_page_of_the_book_is_in_a_menu(self):
         self.make()
-        front, book, reference = json.loads((self.folder / "mkdocs.yml").read_text())["nav"]
-        listed = {front, *book["Book"], *reference["Reference"]}
-        there = {str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.md")} | {"README.md"}
+        front, contents, course, reference = json.loads((self.folder / "mkdocs.yml").read_text())["nav"]
+        self.assertEqual(course["Course"], sorted(course["Course"]))
+        listed = {front, contents, *course["Course"], *reference["Reference"]}
+        there = {str(path.relative_to(ROOT)) for path in (ROOT / "book").rglob("*.md")} | {"README.md"}
         self.assertEqual(listed, there)
 
 

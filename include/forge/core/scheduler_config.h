@@ -76,7 +76,7 @@ struct SchedulerConfig {
   DraftLengths draft_lengths = DraftLengths::fixed;
   /// `adaptive`: the percentage of drafts that have to be kept for drafts to be worth their while.
   /// It depends on what a draft costs beside a token without one, which the target and the drafter
-  /// decide (book/speculation.md).
+  /// decide (book/course/16_speculation.md).
   std::uint32_t draft_break_even = 30;
   static constexpr IntegerRange kDraftBreakEven{0, 100};
 
