@@ -45,6 +45,8 @@ TEST_F(ClusterPrograms, what_cannot_be_run_is_named) {
   expect_refused("cluster --rule fast", "--rule: fast not in {turn,load,prefix,both}");
   expect_refused("cluster --max-batch-size 64 --max-batch-tokens 8", "max_batch_tokens");
   expect_refused("cluster --workload gone.jsonl", "--workload: cannot read 'gone.jsonl'");
+  expect_refused("cluster --workload gone.jsonl --rate 5", "--workload excludes --rate");
+  expect_refused("cluster --workload gone.jsonl --seed 5", "--workload excludes --seed");
   expect_refused("cluster --requests 9 --json /nowhere/x", "--json: cannot write '/nowhere/x'");
   expect_refused("--num-blocks 9 cluster", "--num-blocks before cluster: its flags are behind it");
   expect_refused("workload --rate 0", "--rate");

@@ -20,6 +20,12 @@ struct Sent {
   Route route;
 };
 
+/// One that has come while a step ran.
+struct Waiting {
+  Sent sent;
+  Request request;
+};
+
 /// One scheduler, and the step that it is in.
 struct Replica {
   explicit Replica(const SchedulerConfig& config) : scheduler(config), executor(0), feed(config) {}
@@ -28,7 +34,7 @@ struct Replica {
   NullExecutor executor;
   kv_events::CacheFeed feed;
   RunDigest digest;
-  std::vector<Sent> inbox;                         // come while a step ran
+  std::vector<Waiting> inbox;
   std::unordered_map<std::uint64_t, Sent> served;  // by sequence
   const StepPlan* plan = nullptr;                  // of the step under way
   StepResult answer;
@@ -85,15 +91,15 @@ class ReplicasInTime {
   }
 
   void send(std::size_t index) {
-    const Request request = make_request(run_.workload[index], index);
+    Request request = make_request(run_.workload[index], index);
     latencies_.arrive(index, static_cast<double>(run_.workload[index].arrival_us));
     const Route route = router_.send(request);
-    replicas_[route.replica].inbox.push_back({index, route});
+    replicas_[route.replica].inbox.push_back({{index, route}, std::move(request)});
   }
 
   void begin_step(Replica& replica) {
     if (replica.plan != nullptr) return;
-    for (const Sent& sent : std::exchange(replica.inbox, {})) submit(replica, sent);
+    for (const Waiting& waiting : std::exchange(replica.inbox, {})) submit(replica, waiting);
     if (!replica.scheduler.has_work()) return;
     const StepPlan& plan = replica.scheduler.schedule();
     static_cast<void>(replica.executor.execute(plan, replica.answer));  // never fails
@@ -101,14 +107,14 @@ class ReplicasInTime {
     replica.step_ends_us = arrivals_.now_us() + run_.clock.us_of(plan);
   }
 
-  void submit(Replica& replica, const Sent& sent) {
-    const auto seq = replica.scheduler.submit(make_request(run_.workload[sent.index], sent.index));
+  void submit(Replica& replica, const Waiting& waiting) {
+    const auto seq = replica.scheduler.submit(waiting.request);
     if (seq) {
-      replica.served.emplace(seq->value, sent);
+      replica.served.emplace(seq->value, waiting.sent);
       return;
     }
     ++result_.refused;
-    router_.end(sent.route);
+    router_.end(waiting.sent.route);
   }
 
   void end_step(std::size_t number) {

@@ -58,6 +58,9 @@ CLI::App* add_cluster_command(CLI::App& app, ClusterOptions& options) {
                    "Requests, the first of FILE [all of FILE; 1000 generated ones]")
       ->check(CLI::Range(std::size_t{1}, kRequestsMax));
   add_shape(*cluster, options.shape);
+  for (const char* flag : {"--rate", "--seed"}) {  // recorded requests have neither
+    cluster->get_option(flag)->excludes(cluster->get_option("--workload"));
+  }
   add_scheduler_options(*cluster, options.config);
   add_virtual_clock(*cluster, options.clock);
   cluster->add_option("--json", options.json_file, "Write the results as JSON");
