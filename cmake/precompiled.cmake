@@ -9,7 +9,12 @@
 # of JSON, sockets and tests are instantiated once for eight. Their names share a namespace then.
 # FORGE_TOGETHER=OFF leaves each alone.
 #
-# A source still includes what it uses. The preset clang, which scripts/tidy reads, has neither.
+# A source still includes what it uses. The preset clang, which scripts/tidy reads, has neither. Clang
+# precompiles nothing: its precompiled headers name the folder that they were made in, and no other clone
+# could use what ccache has of one.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
 option(FORGE_TOGETHER "Compile the sources of a target together, where it allows that" ON)
 
 # Command lines, JSON and sockets: templates that take the optimiser long and a run no time. Tests run
@@ -44,9 +49,7 @@ if(FORGE_BUILD_TESTS)
 endif()
 
 # ccache knows a precompiled header by its content, if the compiler says where it uses one.
-target_compile_options(forge_flags INTERFACE
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>
-  "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+target_compile_options(forge_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 
 function(forge_precompile target)
   list(JOIN ARGN "" kind)
