@@ -6,7 +6,6 @@
 namespace forge::grammar {
 namespace {
 
-using Kind = SchemaValue::Kind;
 using Contains = ArrayShape::Contains;
 
 class ArrayEvaluation : public ShapeEvaluation<ArrayShape, ArrayEvaluation> {
@@ -68,7 +67,7 @@ class ArrayEvaluation : public ShapeEvaluation<ArrayShape, ArrayEvaluation> {
   List equal_to(std::span<const SchemaValue> values, ShapeMode mode) {
     List result = mode.negated ? List{ArrayShape()} : List{};
     for (const SchemaValue& value : values) {
-      if (!value.is(Kind::list)) continue;
+      if (!value.is(SchemaValue::Kind::list)) continue;
       const std::size_t size = value.items.size();
       if (!mode.negated) {
         ArrayShape shape = of_length(size, size);
@@ -121,7 +120,7 @@ class ArrayEvaluation : public ShapeEvaluation<ArrayShape, ArrayEvaluation> {
   void add_items(const SchemaValue& schema, ShapeMode mode, const Add& add) {
     const SchemaValue* prefix = sets_.keyword(schema, "prefixItems");
     const SchemaValue* items = sets_.keyword(schema, "items");
-    if (items != nullptr && items->is(Kind::list)) {  // drafts before 2020-12
+    if (items != nullptr && items->is(SchemaValue::Kind::list)) {  // drafts before 2020-12
       prefix = items;
       items = sets_.keyword(schema, "additionalItems");
     }
