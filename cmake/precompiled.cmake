@@ -9,6 +9,9 @@
 # of JSON, sockets and tests are instantiated once for eight. Their names share a namespace then.
 # FORGE_TOGETHER=OFF leaves each alone.
 #
+# forge_compile_alone(SOURCE...): these sources of the folder are not compiled with others: a lab puts a
+# student's file in their place (labs/CMakeLists.txt).
+#
 # A source still includes what it uses. The preset clang, which scripts/tidy reads, has neither. Clang
 # precompiles nothing: its precompiled headers name the folder that they were made in, and no other clone
 # could use what ccache has of one.
@@ -65,4 +68,8 @@ function(forge_compile_together target)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
+endfunction()
+
+function(forge_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -20,38 +20,13 @@ class SlotWorker {
  public:
   explicit SlotWorker(std::size_t slots) : slots_(slots) {}
 
-  void submit(SeqId seq, const Request& request) {
-    const auto prompt = static_cast<std::uint32_t>(request.prompt.size());
-    queue_.push_back({.seq = seq, .unread = prompt, .left = request.max_new_tokens});
-  }
+  void submit(SeqId seq, const Request& request);
 
   /// The next step: who leaves, who comes, what runs.
-  StepPlan step() {
-    StepPlan plan;
-    plan.finished = std::exchange(ended_, {});                            // drain
-    std::erase_if(running_, [](const Entry& e) { return e.left == 0; });  // evict
-    plan.decodes = static_cast<std::uint32_t>(running_.size());
-    while (!queue_.empty() && running_.size() < slots_) {  // admit
-      plan.admitted.push_back({queue_.front().seq});
-      running_.push_back(queue_.front());
-      queue_.pop_front();
-    }
-    for (Entry& e : running_) {  // decode
-      plan.slices.push_back({.seq = e.seq, .first = e.read, .count = e.unread, .samples = true});
-      e.read += std::exchange(e.unread, 1);
-    }
-    return plan;
-  }
+  StepPlan step();
 
   /// Everybody in a slot got a token; `eos` says for whom it was the last.
-  void finish_step(const std::vector<bool>& eos) {
-    for (std::size_t i = 0; i < running_.size(); ++i) {
-      Entry& e = running_[i];
-      e.left = eos[i] ? 0 : e.left - 1;
-      if (e.left > 0) continue;
-      ended_.push_back({e.seq, eos[i] ? FinishReason::eos : FinishReason::length});
-    }
-  }
+  void finish_step(const std::vector<bool>& eos);
 
  private:
   struct Entry {
@@ -66,5 +41,36 @@ class SlotWorker {
   std::vector<Entry> running_;
   std::vector<Finish> ended_;
 };
+
+inline void SlotWorker::submit(SeqId seq, const Request& request) {
+  const auto prompt = static_cast<std::uint32_t>(request.prompt.size());
+  queue_.push_back({.seq = seq, .unread = prompt, .left = request.max_new_tokens});
+}
+
+inline StepPlan SlotWorker::step() {
+  StepPlan plan;
+  plan.finished = std::exchange(ended_, {});                            // drain
+  std::erase_if(running_, [](const Entry& e) { return e.left == 0; });  // evict
+  plan.decodes = static_cast<std::uint32_t>(running_.size());
+  while (!queue_.empty() && running_.size() < slots_) {  // admit
+    plan.admitted.push_back({queue_.front().seq});
+    running_.push_back(queue_.front());
+    queue_.pop_front();
+  }
+  for (Entry& e : running_) {  // decode
+    plan.slices.push_back({.seq = e.seq, .first = e.read, .count = e.unread, .samples = true});
+    e.read += std::exchange(e.unread, 1);
+  }
+  return plan;
+}
+
+inline void SlotWorker::finish_step(const std::vector<bool>& eos) {
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Entry& e = running_[i];
+    e.left = eos[i] ? 0 : e.left - 1;
+    if (e.left > 0) continue;
+    ended_.push_back({e.seq, eos[i] ? FinishReason::eos : FinishReason::length});
+  }
+}
 
 }  // namespace forge::testing

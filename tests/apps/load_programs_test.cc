@@ -52,9 +52,9 @@ double middle_of(std::vector<double> numbers) {
   return numbers[numbers.size() / 2];
 }
 
-/// Of several runs the middle, with limits that only scripts/prove serve holds it to: 100,000 tokens a
-/// second, and at half of that rate a first token at most 2 ms later than with little to do. What it
-/// is at half of what this machine can do is said, too.
+/// Of several runs the middle, with limits that only scripts/prove serve holds it to: 100,000
+/// tokens a second, and at half of that rate a first token at most 2 ms later than with little to
+/// do. What it is at half of what this machine can do is said, too.
 TEST_F(LoadPrograms, without_a_model_tokens_are_many_and_the_first_comes_soon) {
   constexpr double kRate = 100'000;
   constexpr int kTokens = 64;  // of a request

@@ -1,7 +1,7 @@
 # cmake -DROOT=DIR -P check_lengths.cmake: fails when a source file has more than 400 lines: past
 # that, a second subject has moved in.
 set(patterns "")
-foreach(folder include src cuda sim tests property_tests bench examples)
+foreach(folder include src cuda sim tests property_tests labs bench examples)
   foreach(extension h cc cuh cu)
     list(APPEND patterns ${ROOT}/${folder}/*.${extension})
   endforeach()

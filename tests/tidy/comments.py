@@ -9,7 +9,7 @@ import pathlib
 import re
 
 SUFFIXES = {".h", ".cc", ".cuh", ".cu"}
-FOLDERS = ("include", "src", "cuda", "sim", "tests", "property_tests", "bench", "examples")
+FOLDERS = ("include", "src", "cuda", "sim", "tests", "property_tests", "labs", "bench", "examples")
 
 INDENTED = 2  # the first column of what is not prose
 ITEM = re.compile(r" *(\d+\.|[-*]) +")  # of a list

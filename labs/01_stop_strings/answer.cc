@@ -1,0 +1,38 @@
+// Text through a StopFilter, in the pieces in which it comes.
+#include "answering.h"
+#include "forge/text/stop_filter.h"
+
+namespace forge::labs {
+namespace {
+
+/// {"stops": [...], "pieces": [...]} -> what was let through after each piece.
+Json push(const Json& input) {
+  text::StopFilter filter(input.at("stops").get<std::vector<std::string>>());
+  Json let_through = Json::array();
+  std::string out;
+  for (const Json& piece : input.at("pieces")) {
+    out.clear();
+    filter.push(piece.get<std::string>(), out);
+    let_through.push_back("after \"" + piece.get<std::string>() + "\": \"" + out + "\"" +
+                          (filter.stopped() ? ", stopped" : ""));
+  }
+  return let_through;
+}
+
+/// The same -> what comes out at the end.
+Json finish(const Json& input) {
+  text::StopFilter filter(input.at("stops").get<std::vector<std::string>>());
+  std::string out;
+  for (const Json& piece : input.at("pieces")) filter.push(piece.get<std::string>(), out);
+  out.clear();
+  filter.finish(out);
+  return Json::array({"at the end: \"" + out + "\""});
+}
+
+}  // namespace
+
+std::map<std::string, Answer> tasks() {
+  return {{"advance", push}, {"push", push}, {"finish", finish}};
+}
+
+}  // namespace forge::labs

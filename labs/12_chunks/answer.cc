@@ -1,0 +1,61 @@
+// Lab 12: schedules with long prompts; and the competition, in which a policy serves made-up days
+// on a virtual clock (src/apps/bench/cluster.h with one replica).
+#include "cluster.h"
+#include "exploration/explorer.h"
+#include "exploration/instances.h"
+#include "forge/core/names.h"
+#include "generated_workload.h"
+#include "scheduling.h"
+
+namespace forge::labs {
+namespace {
+
+Json plans(const Json& input) { return plans_of(schedule_of(input)); }
+Json trace(const Json& input) { return trace_of(schedule_of(input)); }
+
+/// What a policy breaks in some of the small instances of the exploration: those with a budget,
+/// deadlines and priorities, with users and pressure, and with several clients.
+Json promises(const Json&) {
+  for (const testing::Instance& instance : testing::small_instances()) {
+    if (!instance.name.starts_with("budget") && !instance.name.starts_with("users") &&
+        !instance.name.starts_with("block size 2")) {
+      continue;
+    }
+    if (const auto found = testing::explore(instance).violation) {
+      return instance.name + ": " + found->text;
+    }
+  }
+  return nullptr;
+}
+
+/// The chunk of a prompt is the policy's own affair: the configuration allows the whole batch.
+/// {"kind": "chat", "rate": 4.0, "requests": 1500} -> whether 95% of the first tokens come within
+/// two seconds and 95% of the next ones within 50 ms, and how it went.
+Json serve(const Json& input) {
+  const auto kind = from_name<apps::WorkloadKind>(input.at("kind").get<std::string>());
+  const apps::Workload workload = apps::generate_workload({.kind = kind.value(),
+                                                           .requests = input.at("requests"),
+                                                           .rate = input.at("rate"),
+                                                           .seed = input.value("seed", 1U)});
+  const apps::ClusterResult result =
+      apps::run_cluster({.workload = workload,
+                         .config = {.cache = {.num_blocks = 4096, .block_size = 16},
+                                    .batch = {.max_batch_size = 128, .max_batch_tokens = 2048},
+                                    .prefill_chunk_size = 2048}});
+  const bool sustained = result.ttft_us.p95 <= 2e6 && result.itl_us.p95 <= 50e3;
+  return {{"sustained", sustained},
+          {"ttft_p95_ms", static_cast<std::uint64_t>(result.ttft_us.p95 / 1000)},
+          {"itl_p95_ms", static_cast<std::uint64_t>(result.itl_us.p95 / 1000)},
+          {"hit_percent", static_cast<std::uint64_t>(result.prefix_hit_rate() * 100)},
+          {"preempted", result.preemptions},
+          {"digest", result.digest}};
+}
+
+}  // namespace
+
+std::map<std::string, Answer> tasks() {
+  return {{"prompt_budget", plans}, {"prompt_chunk", plans}, {"blocks_kept_free", plans},
+          {"trace", trace},         {"promises", promises},  {"serve", serve}};
+}
+
+}  // namespace forge::labs
