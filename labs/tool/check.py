@@ -26,7 +26,8 @@ def run(options):
     began = time.monotonic()
     program = build(lab, source, work.folder / "program")
     compiled = time.monotonic()
-    print(f"lab {int(lab.number)}, {lab.title}: compiled in {compiled - began:.1f} s" + (f", variant {variant}" if variant else ""))
+    of_variant = f", variant {variant}" if variant else ""
+    print(f"lab {int(lab.number)}, {lab.title}{of_variant}: compiled in {compiled - began:.1f} s; it runs with your rights, not shut in")
     points = dict(work.kept.get("points", {}))
     first = None
     with Program([right]) as own, Program([program]) as judged:

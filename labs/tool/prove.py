@@ -1,3 +1,4 @@
+#!/usr/bin/env -S python3 -B
 """prove.py NUMBER [--write | --variants]: that a lab is what it says.
 
     the project's own source passes every task
@@ -6,7 +7,8 @@
     each planted mistake fails, its task does, and the hint is its own
     with --variants: the source of each variant passes under its own rule, and under no other
 
---write writes answers.json anew, which the hints rest on. A line a finding; the last one counts them.
+--write writes answers.json anew, which the hints rest on, and the board of the competition. A line a finding; the last
+one counts them.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import time
 
 import builder
 import exhibits
@@ -31,7 +34,7 @@ class Proof:
     def __init__(self, lab, scratch):
         self.lab, self.scratch = lab, pathlib.Path(scratch)
         self.source = (labs.ROOT / lab.source).read_text()
-        self.faults = self.findings = 0
+        self.faults = self.findings = self.cases = 0
 
     def find(self, right, what):
         self.findings += 1
@@ -48,7 +51,9 @@ class Proof:
         with Program([right]) as own, Program([program]) as judged:
             judge = Judge(self.lab, own, judged)
             for task in tasks or self.lab.tasks:
-                yield judge.look_at(task, "forge", thorough=thorough)
+                verdict = judge.look_at(task, "forge", thorough=thorough)
+                self.cases += verdict.cases
+                yield verdict
 
     def of_exhibit(self, exhibit):
         """The source of an exhibit; none, and a fault, where the exhibit is stale."""
@@ -140,6 +145,7 @@ def main(words):
     parser.add_argument("--build", default=builder.BUILD)
     options = parser.parse_args(words)
     builder.build_at(options.build)
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         proof = Proof(labs.find(options.lab), scratch)
         if options.variants:
@@ -153,7 +159,9 @@ def main(words):
             proof.mistakes(options.write)
             if proof.lab.exhibits("policies"):
                 proof.board(options.write)
-    print(f"{proof.findings - proof.faults} of {proof.findings} findings are as they must be")
+    print(f"[  CASES   ] {proof.cases}")
+    seconds = time.monotonic() - began
+    print(f"{proof.findings - proof.faults} passed, {proof.faults} failed in {seconds:.0f} s")
     return 1 if proof.faults else 0
 
 
