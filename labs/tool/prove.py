@@ -13,9 +13,8 @@ one counts them.
 
 import argparse
 import json
-import pathlib
+import shutil
 import sys
-import tempfile
 import time
 
 import builder
@@ -32,7 +31,7 @@ from program import Program
 
 class Proof:
     def __init__(self, lab, scratch):
-        self.lab, self.scratch = lab, pathlib.Path(scratch)
+        self.lab, self.scratch = lab, scratch
         self.source = (labs.ROOT / lab.source).read_text()
         self.faults = self.findings = self.cases = 0
 
@@ -146,19 +145,23 @@ def main(words):
     options = parser.parse_args(words)
     builder.build_at(options.build)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch:
-        proof = Proof(labs.find(options.lab), scratch)
-        if options.variants:
-            proof.variants()
-        elif proof.lab.kind == "findings":
-            proof.of_findings()
-        else:
-            proof.solution()
-            proof.starter()
-            proof.blanks()
-            proof.mistakes(options.write)
-            if proof.lab.exhibits("policies"):
-                proof.board(options.write)
+    lab = labs.find(options.lab)
+    # Within the build folder and the same each time: then ccache knows what was compiled before.
+    scratch = builder.BUILD / "labs/proofs" / lab.name
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    proof = Proof(lab, scratch)
+    if options.variants:
+        proof.variants()
+    elif lab.kind == "findings":
+        proof.of_findings()
+    else:
+        proof.solution()
+        proof.starter()
+        proof.blanks()
+        proof.mistakes(options.write)
+        if lab.exhibits("policies"):
+            proof.board(options.write)
     print(f"[  CASES   ] {proof.cases}")
     seconds = time.monotonic() - began
     print(f"{proof.findings - proof.faults} passed, {proof.faults} failed in {seconds:.0f} s")
