@@ -29,13 +29,13 @@ def run(options):
     of_variant = f", variant {variant}" if variant else ""
     print(f"lab {int(lab.number)}, {lab.title}{of_variant}: compiled in {compiled - began:.1f} s; it runs with your rights, not shut in")
     points = dict(work.kept.get("points", {}))
-    first = None
+    first, failed = None, []
     with Program([right]) as own, Program([program]) as judged:
         judge = Judge(lab, own, judged)
         for task in tasks:
             verdict = judge.look_at(task, options.seed, thorough=True)
             points[task.name] = task.points if verdict.passed else 0
-            print(report.task_line(task, points[task.name], said(lab, task, verdict)), flush=True)
+            print(report.task_line(task, points[task.name], said(lab, task, verdict, failed)), flush=True)
             if verdict.difference:
                 found = judge.make_small(task, verdict.difference)
                 print(report.indented(report.difference(found, getattr(lab.module(), "describe", None))))
@@ -43,6 +43,7 @@ def run(options):
                 if hint:
                     print(report.indented([f"hint: {hint}"]))
                 first = first or {"task": task.name, "case": found.case}
+                failed.append(task)
     work.keep(points=points, difference=first)
     whole = sum(task.points for task in lab.tasks)
     print(f"{sum(points.values())} of {whole} points, {time.monotonic() - compiled:.1f} s")
@@ -66,11 +67,13 @@ def check_findings(lab, work, source):
     return 0 if sum(points.values()) == whole else 1
 
 
-def said(lab, task, verdict):
+def said(lab, task, verdict, failed):
+    """`failed` are tasks before it that do not pass, on which it may rest."""
     if verdict.not_begun == task.name:
         return "not begun"
     if verdict.not_begun:
         return f"waits for {lab.task(verdict.not_begun).place} {verdict.not_begun}, which is not begun"
     if verdict.difference is None:
         return report.count(verdict.cases, "case")
-    return f"wrong after {report.count(verdict.difference.at, 'right case')}"
+    after = f"wrong after {report.count(verdict.difference.at, 'right case')}"
+    return f"{after}; it may rest on {failed[0].place}: mend that first" if failed else after
