@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 
+import archives
 from lab import LABS, ROOT
 
 BUILD = ROOT / "build/release"  # or another one of the same preset (--build)
@@ -31,7 +32,7 @@ def own_program(lab, variant="", suffix=""):
     """The program with the project's own source, or that of a variant; built if it is not there. A
     suffix means another program of the lab."""
     program = BUILD / "bin" / f"lab_{lab.number}{suffix}"
-    if is_older(program, [ROOT / lab.source, *lab.folder.glob("*.cc"), *lab.folder.glob("*.h"), *LABS.glob("*.cc")]):
+    if is_older(program, [ROOT / lab.source, *lab.folder.glob("*.cc"), *lab.folder.glob("*.h"), *LABS.glob("*.cc"), *LABS.glob("*.h")]):
         target = program.name
         command = ["cmake", "--build", BUILD, "--target", target]
         if not (BUILD / "build.ninja").exists():
@@ -98,6 +99,9 @@ def build(lab, source, program, beside=False):
     first = next(at for at, word in enumerate(words) if word.startswith("-I"))
     run([*words[:first], *includes, *words[first:], *QUIET, "-o", str(made), "-c", compiled])
     objects = {own: [str(made), own] if beside else [str(made)], f"bin/lab_{lab.number}": [str(program)]}
+    if not beside:
+        for archive, copy in archives.without_own(lab, link, BUILD, program.parent).items():
+            objects[archive] = [str(copy)]
     run([changed for word in link for changed in objects.get(word, [word])])
     return program
 

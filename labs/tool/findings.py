@@ -58,13 +58,15 @@ class Outcome:
         self.bug, self.own = bug, own
 
 
-def judge(lab, task, findings):
+def judge(lab, task, findings, started=None):
+    """`started` makes a Program of a task, with its bug, and of none; otherwise they are the lab's own."""
+    started = started or (lambda which: Program([program_of(lab, which)]))
     finding = findings.get(task.name)
     if not isinstance(finding, dict) or not finding.get("events"):
         return Outcome(task, 0, "not begun")
-    with Program([program_of(lab, task)]) as program:
+    with started(task) as program:
         bug = program.ask("play", finding)
-    with Program([program_of(lab, None)]) as program:
+    with started(None) as program:
         own = program.ask("play", finding)
     bug, own = bug.get("answer", {"lines": [str(bug)]}), own.get("answer", {"lines": [str(own)]})
     if "events" not in own:  # which does not depend on the bug

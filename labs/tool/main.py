@@ -7,7 +7,16 @@ bodies of some functions are left out, and checks what was written in their plac
     hint N [--task K]       the next hint for the first task that does not pass yet
     show N                  the last failing case once more; where it is a schedule, to be stepped through
     score                   runs your policy of lab 12 against those that people know
+    quiz N [--answers]      five questions on a run of your program, for labs about schedules
+    submit N                gathers what you hand in, in work/submission
     reset N                 begins anew; what was written is kept beside it as FILE.old
+
+For teachers:
+
+    class FOLDER init              makes a class, with a secret of its own
+    class FOLDER hidden            makes its hidden exhibits of lab 14
+    class FOLDER variant STUDENT   the variant of each lab that a student has
+    grade FOLDER SUBMISSIONS       compiles and runs what was handed in, shut in, with hidden cases; prints CSV
 
 N is the number of a lab, K the name or the number of a task. Your files are in work. A check
 compares with the project's own source on cases made from a seed; it does not shut your program in.
@@ -20,14 +29,21 @@ import sys
 
 import builder
 import check
+import classes
+import grade
+import isolation
 import lab as labs
+import quiz
 import report
 import score
 import show
 import starters
+import submit
 from builder import NotBuilt
 from findings import Unreadable
 from work import NotStarted, Work
+
+REFUSALS = (labs.NoSuchLab, NotStarted, Unreadable, classes.NotAClass, grade.Refused, isolation.NotIsolated)
 
 
 def arguments(words):
@@ -37,6 +53,8 @@ def arguments(words):
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list")
     commands.add_parser("score")
+    for module in (quiz, submit, classes, grade):
+        module.add_to(commands)
     for name in ("start", "check", "hint", "show", "reset"):
         command = commands.add_parser(name)
         command.add_argument("lab", metavar="N")
@@ -111,6 +129,10 @@ COMMANDS = {
     "show": show.run,
     "reset": reset,
     "score": score.run,
+    "quiz": quiz.run,
+    "submit": submit.run,
+    "class": classes.run,
+    "grade": grade.run,
 }
 
 
@@ -119,7 +141,7 @@ def main(words):
     builder.build_at(options.build)
     try:
         return COMMANDS[options.command](options)
-    except (labs.NoSuchLab, NotStarted, Unreadable) as error:
+    except REFUSALS as error:
         print(f"scripts/lab: {error}", file=sys.stderr)
         return 2
     except NotBuilt as error:

@@ -72,6 +72,16 @@ class Proof:
         for verdict in self.verdicts(own_program(self.lab), program):
             self.find(bool(verdict.not_begun), f"the starter fails {verdict.task.name}: not begun")
 
+    def nothing(self):
+        """The library must not answer in the place of a file that has nothing in it."""
+        if self.lab.is_header:
+            return
+        try:
+            self.program("nothing", "namespace forge {}\n")
+            self.find(False, "an empty file builds")
+        except builder.NotBuilt:
+            self.find(True, "an empty file does not build")
+
     def blanks(self):
         for task in self.lab.tasks:
             blank = starters.without_bodies(self.lab, [task], self.source)
@@ -158,6 +168,7 @@ def main(words):
     else:
         proof.solution()
         proof.starter()
+        proof.nothing()
         proof.blanks()
         proof.mistakes(options.write)
         if lab.exhibits("policies"):
