@@ -22,10 +22,13 @@ class SlotWorker {
 
   void submit(SeqId seq, const Request& request);
 
-  /// The next step: who leaves, who comes, what runs.
+  /// The next step: who leaves, who comes, what runs. `decodes` counts the slices of those who were
+  /// in a slot before; they come first. Of blocks and of the step's number the plan says nothing.
   StepPlan step();
 
-  /// Everybody in a slot got a token; `eos` says for whom it was the last.
+  /// Everybody in a slot got a token: eos[i] says whether the model has ended the sequence of
+  /// slices[i] with it. Who has its last token leaves in the next step; where its length is
+  /// reached, too, the reason is eos.
   void finish_step(const std::vector<bool>& eos);
 
  private:

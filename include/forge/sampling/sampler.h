@@ -51,8 +51,9 @@ float margin(std::span<const float> logits, const SamplingParams& params, std::u
 /// The logarithms of softmax(logits). logits: [V]. Requires: can_pick(logits).
 LogSoftmax log_softmax(std::span<const float> logits);
 
-/// Appends the `count` most likely tokens, fewer only if there are no more that can be picked, the
-/// best first. Requires: can_pick(logits).
+/// Appends the `count` most likely tokens, fewer only if there are no more that can be picked: the
+/// largest logit first, and of equal ones the lower token id; each with its logarithm of `softmax`.
+/// Requires: can_pick(logits).
 void append_likely(std::span<const float> logits, std::uint32_t count, const LogSoftmax& softmax,
                    std::vector<TokenLogprob>& out);
 
@@ -61,7 +62,9 @@ void append_likely(std::span<const float> logits, std::uint32_t count, const Log
 /// logits, out: [V]. Requires: can_pick(logits), temperature >= 0.
 void probabilities(std::span<const float> logits, float temperature, std::span<double> out);
 
-/// The uniform number in (0, 1) of (seed, position, stream): a multiple of 2^-33.
+/// The uniform number in (0, 1) of (seed, position, stream): (w + 1/2) / 2^32, exactly, where w is
+/// word 0 of random_words(seed, position, 0, stream) (gumbel.h). The noise of tokens is stream 0
+/// there, and no DrawStream.
 double uniform(std::uint64_t seed, std::uint64_t position, DrawStream stream);
 
 }  // namespace forge::sampling
