@@ -19,14 +19,21 @@ Json push(const Json& input) {
   return let_through;
 }
 
-/// The same -> what comes out at the end.
+/// The same and {"again": [...]} -> what comes out at the end, and of a text that comes after it.
 Json finish(const Json& input) {
   text::StopFilter filter(input.at("stops").get<std::vector<std::string>>());
   std::string out;
   for (const Json& piece : input.at("pieces")) filter.push(piece.get<std::string>(), out);
   out.clear();
   filter.finish(out);
-  return Json::array({"at the end: \"" + out + "\""});
+  Json let_through = Json::array({"at the end: \"" + out + "\""});
+  for (const Json& piece : input.value("again", Json::array())) {
+    out.clear();
+    filter.push(piece.get<std::string>(), out);
+    let_through.push_back("then after \"" + piece.get<std::string>() + "\": \"" + out + "\"" +
+                          (filter.stopped() ? ", stopped" : ""));
+  }
+  return let_through;
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ def several_stops(random):
 
 def open_end(random):
     stops = [text(random, "ab", 2, 4) for _ in range(random.randint(1, 2))]
-    return {"stops": stops, "pieces": pieces(random, text(random, "abc", 0, 5) + stops[0][:-1])}
+    begun = pieces(random, text(random, "abc", 0, 5) + stops[0][:-1])
+    return {"stops": stops, "pieces": begun, "again": pieces(random, stops[0][1:] + text(random, "ab", 0, 3))}
 
 
 FIRST = {
@@ -41,6 +42,7 @@ FIRST = {
     "finish": [
         {"stops": ["stop"], "pieces": ["do not st"]},
         {"stops": ["b"], "pieces": ["abc"]},
+        {"stops": ["stop"], "pieces": ["do not st"], "again": ["op"]},
     ],
 }
 RANDOM = {"advance": one_stop, "push": several_stops, "finish": open_end}

@@ -71,7 +71,7 @@ struct DuplicateSequence {
 /// More tokens were to be rolled back than the sequence has, or than are unpublished.
 struct RollbackTooLong {
   std::uint32_t tokens = 0;
-  std::uint32_t held = 0;
+  std::uint32_t held = 0;  ///< tokens that could be: those behind the published blocks
   friend bool operator==(const RollbackTooLong&, const RollbackTooLong&) = default;
 };
 

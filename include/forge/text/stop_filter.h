@@ -30,7 +30,7 @@ class StopFilter {
   /// all text is dropped.
   void push(std::string_view text, std::string& out);
 
-  /// Ends the text and appends what was held back.
+  /// Ends the text and appends what was held back, unless stopped. Then nothing is held or matched.
   void finish(std::string& out);
 
   bool stopped() const { return stopped_; }
