@@ -1,5 +1,7 @@
 // Scheduler::snapshot and restore: what a snapshot says, and which ones are refused.
 // property_tests/snapshot_properties.cc holds a restored scheduler against one that simply goes on.
+#include <gmock/gmock.h>
+
 #include <functional>
 #include <utility>
 
