@@ -74,7 +74,7 @@ def check_findings(lab, work, source):
 
 
 def said(lab, task, verdict, failed):
-    """`failed` are tasks before it that do not pass, on which it may rest."""
+    """`failed` are tasks before it that do not pass: a case of one plays the others' code, too."""
     if verdict.not_begun and lab.task(verdict.not_begun).function == task.function:
         return "not begun"
     if verdict.not_begun:
@@ -82,4 +82,4 @@ def said(lab, task, verdict, failed):
     if verdict.difference is None:
         return report.count(verdict.cases, "case")
     after = f"wrong after {report.count(verdict.difference.at, 'right case')}"
-    return f"{after}; it may rest on {failed[0].place}: mend that first" if failed else after
+    return f"{after}; {failed[0].place} fails, too: the mistake may be in either" if failed else after
