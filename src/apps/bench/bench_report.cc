@@ -64,6 +64,7 @@ nlohmann::json to_json(const Prediction& p, const ModeResult& r) {
           {"step_us", to_json(p.step_us)},
           {"ttft_us", to_json(p.ttft_us)},
           {"itl_us", to_json(p.itl_us)},
+          {"tpot_us", to_json(p.tpot_us)},
           {"tokens_per_second", r.virtual_tokens_per_second()},
           {"busy_seconds", p.busy_us / 1e6},
           {"kernels", kernels}};

@@ -9,11 +9,16 @@
 #include "forge/runtime/target.h"
 #include "forge/runtime/target_header.h"
 #include "forge/trace/trace_header.h"
+#include "step_recorder.h"
 
 namespace forge::apps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+double microseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
 
 class Run {
  public:
@@ -28,6 +33,7 @@ class Run {
         on_device_(run.workload.size()) {
     result_.mode = mode;
     result_.token_digests.resize(run.workload.size());
+    if (run.step_times != nullptr) recorder_.emplace(*run.step_times);
   }
 
   ModeResult go() {
@@ -61,9 +67,7 @@ class Run {
     return trace;
   }
 
-  double wall_us() const {
-    return std::chrono::duration<double, std::micro>(Clock::now() - start_).count();
-  }
+  double wall_us() const { return microseconds(Clock::now() - start_); }
 
   void submit_arrivals() {
     while (const auto index = arrivals_.take()) {
@@ -75,6 +79,7 @@ class Run {
       }
       index_of_.emplace(seq->value, *index);
       on_device_.arrive(*index, static_cast<double>(item.arrival_us));
+      if (recorder_) recorder_->arrive(*index);
       result_.prompt_tokens += item.prompt_tokens;
     }
   }
@@ -93,10 +98,20 @@ class Run {
   /// The time of the step passes on the virtual clock.
   void pass(const StepPlan& plan) {
     const std::optional<gpu::Estimate> now = target_.estimate();
-    if (!now) return arrivals_.run(plan);
+    if (!now) {
+      if (recorder_) record_wall_time(plan);
+      return arrivals_.run(plan);
+    }
     const double step_us = now->us - std::exchange(device_us_, now->us);
+    if (recorder_) recorder_->step(plan, step_us, 0);
     arrivals_.pass(step_us);
     if (!plan.slices.empty()) step_us_.push_back(static_cast<float>(step_us));
+  }
+
+  void record_wall_time(const StepPlan& plan) {
+    const engine::StepTimes& times = engine_.step_times();
+    const double execute_us = microseconds(times.executed - times.planned);
+    recorder_->step(plan, execute_us, microseconds(times.ended - times.begun) - execute_us);
   }
 
   void retire(SeqId seq) {
@@ -113,6 +128,7 @@ class Run {
     result_.generated_tokens += tokens.size();
     wall_.take(index, tokens.size(), now_us);
     on_device_.take(index, tokens.size(), arrivals_.now_us());
+    if (recorder_) recorder_->take(index, tokens.size());
   }
 
   void finish() {
@@ -139,6 +155,7 @@ class Run {
             .step_us = percentiles(step_us_),
             .ttft_us = on_device_.time_to_first_token(),
             .itl_us = on_device_.inter_token_latency(),
+            .tpot_us = on_device_.time_per_output_token(),
             .busy_us = now.us - before.us,
             .kernels = std::move(now.kernels)};
   }
@@ -146,6 +163,7 @@ class Run {
   const BenchRun& run_;
   runtime::Target& target_;
   std::optional<trace::TraceWriter> trace_;
+  std::optional<StepRecorder> recorder_;
   engine::Engine engine_;
   Arrivals arrivals_;
   Clock::time_point start_;
@@ -176,6 +194,10 @@ tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const runtime::Lo
                                                const BenchRun& run) {
   auto target = runtime::Target::open(run.options, model);
   if (!target) return tl::unexpected(std::move(target.error()));
+  if (run.step_times != nullptr) {
+    run.step_times->target = recorded_target(run.options, model, *target);
+    run.step_times->workload = recorded_workload(name_of(mode), run.options, run.workload.size());
+  }
   return Run(mode, run, *target).go();
 }
 

@@ -23,6 +23,7 @@
 #include "forge/runtime/target_options.h"
 #include "forge/trace/trace_writer.h"
 #include "latency_log.h"
+#include "step_recording.h"
 #include "workload.h"
 
 namespace forge::apps {
@@ -47,6 +48,7 @@ struct Prediction {
   Percentiles step_us;      ///< of steps that run something
   Percentiles ttft_us;
   Percentiles itl_us;
+  Percentiles tpot_us;
   double busy_us = 0;                          ///< of the run, without the waiting for requests
   std::vector<gpu::Estimate::Kernel> kernels;  ///< by gpu::KernelId
 };
@@ -88,6 +90,7 @@ struct BenchRun {
   runtime::TargetOptions options;  ///< those of the mode
   VirtualClock clock;
   trace::TraceOutput* trace = nullptr;  ///< records each event if given
+  StepRecording* step_times = nullptr;  ///< is filled with the run if given
   /// Called after every step with the number of requests ended; false stops the run.
   std::function<bool(std::size_t ended)> progress;
 };

@@ -8,6 +8,7 @@
 //                             (model_bench.h); with --mode or --workload the runs above, of it
 //   cluster                   replicas of the scheduler behind a router (cluster.h)
 //   workload                  requests made up, for --workload (generated_workload.h)
+//   ledger                    step times predicted, against those of --step-times (ledger.h)
 //
 // Exit status: 0 done; 1 if two modes disagree about a request's tokens, or requests to a server
 // failed; 2 for bad input, a target that cannot be opened or fails, or an output that cannot be
@@ -17,14 +18,14 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <optional>
 
+#include "bench_commands.h"
 #include "bench_output.h"
 #include "bench_report.h"
-#include "cluster_command.h"
-#include "flag_choice.h"
-#include "flag_range.h"
 #include "library_report.h"
 #include "load_flags.h"
 #include "load_report.h"
@@ -50,6 +51,7 @@ struct BenchOptions {
   VirtualClock clock;
   engine::AcceptanceBand acceptance;
   std::string trace_file;
+  std::string step_times_file;
   std::string json_file;
   ProfileOptions profile;
   LoadFlags load;
@@ -87,6 +89,9 @@ void add_options(CLI::App& app, BenchOptions& options) {
       "Record a run as JSON lines, for forge-trace: of a model the continuous one (or the "
       "only one), with the digests of all logits, into a file that is new or empty: none is "
       "overwritten");
+  app.add_option("--step-times", options.step_times_file,
+                 "Write how long each step of a run took and what it had to do, for forge-bench "
+                 "ledger: of the run that --trace would record");
   add_profile(app, options.profile);
   add_load_flags(app, options.load);
   app.add_option("--json", options.json_file, "Write the results as JSON");
@@ -103,6 +108,7 @@ const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
   static const std::vector<FlagUse> kUses{{"--mode", {cpu, sim, cuda}},
                                           {"--draft-alarm", {cpu, sim, cuda}},
+                                          {"--step-times", {cpu, sim, cuda}},
                                           {"--step-us", {cpu, cuda, null}},
                                           {"--token-us", {cpu, cuda, null}}};
   return kUses;
@@ -123,29 +129,36 @@ std::string flag_without_requests(const CLI::App& app) {
   return {};
 }
 
-/// Index of the mode to record.
-tl::expected<std::size_t, std::string> mode_to_trace(const std::vector<BenchMode>& modes) {
+/// Index of the mode to record, which `flag` demands.
+tl::expected<std::size_t, std::string> mode_to_record(const std::vector<BenchMode>& modes,
+                                                      const std::string& flag) {
   if (modes.size() == 1) return std::size_t{0};
   const auto found = std::find(modes.begin(), modes.end(), BenchMode::continuous);
   if (found != modes.end()) return static_cast<std::size_t>(found - modes.begin());
-  return tl::unexpected(
-      std::string("--trace records one run: the continuous one or a single --mode"));
+  return tl::unexpected(flag + " records one run: the continuous one or a single --mode");
 }
+
+/// What records a run; null where nothing does.
+struct RunRecorders {
+  trace::TraceOutput* trace = nullptr;
+  StepRecording* step_times = nullptr;
+};
 
 tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const BenchOptions& options,
                                                         const ModelWorkload& work,
-                                                        trace::TraceOutput* trace) {
+                                                        const RunRecorders& recorders) {
   const Workload& workload = work.workload;
   ProgressBar bar(std::string(name_of(mode)), workload.size());
   BenchRun run{.workload = workload,
                .options = options_of_mode(options.target, mode),
                .clock = options.clock,
-               .trace = trace,
+               .trace = recorders.trace,
+               .step_times = recorders.step_times,
                .progress = [&bar](std::size_t ended) {
                  bar.update(ended);
                  return interrupted == 0;
                }};
-  run.options.executor.digest_logits = trace != nullptr;
+  run.options.executor.digest_logits = recorders.trace != nullptr;
   return run_mode(mode, work.model, run);
 }
 
@@ -190,15 +203,29 @@ int report(const std::vector<ModeResult>& results, std::span<const NamedProfile>
   return 0;
 }
 
+/// Writes them where --step-times says, if it does. Returns: 0, or an exit status.
+int save_step_times(StepRecording& recording, const BenchOptions& options) {
+  if (options.step_times_file.empty()) return 0;
+  if (!options.workload_file.empty()) {
+    recording.workload.name = std::filesystem::path(options.workload_file).filename();
+  }
+  std::ofstream out(options.step_times_file);
+  write_recording(recording, out);
+  if (out.flush()) return 0;
+  return bench_failure("--step-times: cannot write '" + options.step_times_file + "'");
+}
+
 int bench_modes(BenchOptions options, const ModelWorkload& work) {
   if (options.modes.empty()) {
     options.modes = {BenchMode::sequential, BenchMode::continuous, BenchMode::speculative};
   }
-  std::size_t traced = options.modes.size();
-  if (!options.trace_file.empty()) {
-    const auto index = mode_to_trace(options.modes);
+  const bool is_traced = !options.trace_file.empty();
+  const bool times_steps = !options.step_times_file.empty();
+  std::size_t recorded = options.modes.size();
+  if (is_traced || times_steps) {
+    const auto index = mode_to_record(options.modes, is_traced ? "--trace" : "--step-times");
     if (!index) return bench_failure(index.error());
-    traced = *index;
+    recorded = *index;
   }
   const auto trace = create_trace("forge-bench", options.trace_file);
   if (!trace) return bench_failure(trace.error());
@@ -209,16 +236,21 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
       profiles.push_back({std::string(name_of(mode)), empty});
     }
   }
+  StepRecording step_times;
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
-    trace::TraceOutput* const out = i == traced ? trace->get() : nullptr;
+    RunRecorders recorders;
+    if (i == recorded) recorders.trace = trace->get();
+    if (i == recorded && times_steps) recorders.step_times = &step_times;
     if (options.profile.on) options.target.profile = &profiles[i].profile;
-    auto result = run_with_progress(options.modes[i], options, work, out);
+    auto result = run_with_progress(options.modes[i], options, work, recorders);
     if (!result) return bench_failure(result.error());
     results.push_back(*std::move(result));
   }
   profiles.resize(std::min(profiles.size(), results.size()));
-  return report(results, profiles, options);
+  const int saved = save_step_times(step_times, options);
+  const int status = report(results, profiles, options);
+  return status != 0 ? status : saved;
 }
 
 int bench_policy(const BenchOptions& options, const Workload& workload) {
@@ -295,24 +327,6 @@ void catch_interrupts() {
   std::signal(SIGTERM, [](int) { interrupted = 1; });
 }
 
-/// What runs without the flags of the program itself.
-struct BenchCommands {
-  ClusterOptions cluster;
-  WorkloadShape shape;
-};
-
-int run_command(const CLI::App& app, const BenchCommands& commands) {
-  const std::string& name = app.get_subcommands().front()->get_name();
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() > 0) {
-      return bench_failure(option->get_name() + " before " + name + ": its flags are behind it");
-    }
-  }
-  if (name == "workload") return run_workload_command(commands.shape);
-  catch_interrupts();
-  return run_cluster_command(commands.cluster, [] { return interrupted == 0; });
-}
-
 int bench(BenchOptions options) {
   auto workload = load_workload(options);
   if (!workload) return bench_failure(workload.error());
@@ -351,16 +365,15 @@ int main(int argc, char** argv) {
   options.target.executor.drafts = 4;
   forge::apps::add_options(app, options);
   forge::apps::BenchCommands commands;
-  forge::apps::add_cluster_command(app, commands.cluster);
-  forge::apps::add_workload_command(app, commands.shape);
-  app.require_subcommand(0, 1);
+  forge::apps::add_commands(app, commands);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (!app.get_subcommands().empty()) {
-    const int status = forge::apps::run_command(app, commands);
+    const int status = forge::apps::run_command(app, commands, forge::apps::catch_interrupts,
+                                                [] { return forge::apps::interrupted == 0; });
     if (forge::apps::flush_results("forge-bench") || status != 0) return status;
     return 2;
   }

@@ -34,10 +34,16 @@ class LatencyLog {
   /// m gaps of g / m; the tokens of the step with the first token count as none.
   Percentiles inter_token_latency() { return percentiles(gaps_us_); }
 
+  /// TPOT, of each request: from the step with its first token to that with its last, for each
+  /// token after those of the first step. A request without such tokens has none.
+  Percentiles time_per_output_token() const;
+
  private:
   struct Times {
     double arrival_us = 0;
+    double first_token_us = 0;
     std::optional<double> last_token_us;
+    std::size_t tokens_after = 0;  ///< the first step with some
   };
 
   std::vector<Times> requests_;

@@ -28,7 +28,7 @@ namespace http = boost::beast::http;
 
 using Clock = std::chrono::steady_clock;
 using Parser = http::response_parser<http::string_body>;
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = 65536;
@@ -134,8 +134,8 @@ class LoadRun {
     Parser parser;
     while (!parser.is_done()) co_await read(link, parser);
     const std::string& body = parser.get().body();
-    const json answer = json::parse(body, nullptr, false);
-    const auto id = json::json_pointer("/data/0/id");
+    const Json answer = Json::parse(body, nullptr, false);
+    const auto id = Json::json_pointer("/data/0/id");
     if (parser.get().result_int() != 200 || !answer.contains(id) || !answer[id].is_string()) {
       throw std::runtime_error("GET /v1/models: HTTP " + std::to_string(parser.get().result_int()) +
                                " " + in_quotes(body.substr(0, 200)) + "; --served-model names one");
@@ -185,9 +185,9 @@ class LoadRun {
 
   std::string request_text(std::size_t index) const {
     const Request request = make_request(workload_[index], index);
-    json prompt = json::array();
+    Json prompt = Json::array();
     for (const TokenId token : request.prompt) prompt.push_back(token.value);
-    const std::string body = json{{"model", result_.model},
+    const std::string body = Json{{"model", result_.model},
                                   {"prompt", std::move(prompt)},
                                   {"max_tokens", request.max_new_tokens},
                                   {"temperature", 0},
@@ -273,8 +273,8 @@ class LoadRun {
       return;
     }
     if (contains(data, R"("usage":{)") || contains(data, R"("usage": {)")) {
-      const json answer = json::parse(data, nullptr, false);
-      const json::json_pointer tokens("/usage/completion_tokens");
+      const Json answer = Json::parse(data, nullptr, false);
+      const Json::json_pointer tokens("/usage/completion_tokens");
       if (answer.contains(tokens) && answer[tokens].is_number_unsigned()) {
         request.output_tokens = answer[tokens];
       }
