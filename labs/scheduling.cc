@@ -1,6 +1,6 @@
 #include "scheduling.h"
 
-#include <functional>
+#include <algorithm>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -27,41 +27,6 @@ Enum of_name(const std::string& name) {
 template <class Value>
 void read(const Json& input, const char* name, Value& value) {
   if (input.contains(name)) value = input.at(name).get<Value>();
-}
-
-SchedulerConfig config_of(const Json& input) {
-  SchedulerConfig config{.cache = {.num_blocks = 16, .block_size = 1},
-                         .batch = {.max_batch_size = 8, .max_batch_tokens = 64},
-                         .prefill_chunk_size = 64,
-                         .prefix_cache = PrefixCacheKind::none};
-  read(input, "blocks", config.cache.num_blocks);
-  read(input, "block_size", config.cache.block_size);
-  read(input, "host_blocks", config.cache.num_host_blocks);
-  read(input, "batch", config.batch.max_batch_size);
-  read(input, "tokens", config.batch.max_batch_tokens);
-  read(input, "chunk", config.prefill_chunk_size);
-  read(input, "watermark", config.watermark_blocks);
-  read(input, "memory_pressure", config.memory_pressure);
-  read(input, "decode_priority", config.decode_priority);
-  config.preemption = of_name<PreemptionPolicy>(input.value("preemption", "recompute"));
-  config.prefix_cache = of_name<PrefixCacheKind>(input.value("prefix_cache", "none"));
-  config.draft_lengths = DraftLengths::fixed;
-  if (input.contains("swap_cost")) {
-    config.swap_setup_cost = input.at("swap_cost").at(0);
-    config.swap_block_cost = input.at("swap_cost").at(1);
-  }
-  if (const auto valid = validate(config); !valid) throw std::invalid_argument("the configuration");
-  return config;
-}
-
-Request request_of(const Json& input) {
-  Request request;
-  for (const char letter : input.at("prompt").get<std::string>()) {
-    request.prompt.emplace_back(static_cast<unsigned char>(letter));
-  }
-  request.max_new_tokens = input.at("new");
-  request.priority = of_name<Priority>(input.value("priority", "normal"));
-  return request;
 }
 
 /// What happens in a run, told to a recorder if there is one.
@@ -114,22 +79,6 @@ class Run {
     return broken_.has_value();
   }
 
-  StepResult result_of(const StepPlan& plan, std::uint32_t drafts) const {
-    StepResult result;
-    result.step = plan.step;
-    for (const Slice& slice : plan.slices) {
-      SliceResult answer{.seq = slice.seq,
-                         .first_token = static_cast<std::uint32_t>(result.tokens.size())};
-      if (slice.samples) {
-        answer.token_count = 1 + std::min(drafts, slice.drafts);
-        answer.drafts = drafts;
-      }
-      for (std::uint32_t i = 0; i < answer.token_count; ++i) result.tokens.emplace_back('.');
-      result.slices.push_back(answer);
-    }
-    return result;
-  }
-
   const Schedule& schedule_;
   Scheduler scheduler_;
   trace::TraceWriter* writer_;
@@ -137,10 +86,70 @@ class Run {
   std::optional<std::string> broken_;
 };
 
+constexpr SchedulerConfig kSmall{.cache = {.num_blocks = 16, .block_size = 1},
+                                 .batch = {.max_batch_size = 8, .max_batch_tokens = 64},
+                                 .prefill_chunk_size = 64,
+                                 .prefix_cache = PrefixCacheKind::none};
+
 }  // namespace
 
+SchedulerConfig config_of(const Json& input, SchedulerConfig config) {
+  read(input, "blocks", config.cache.num_blocks);
+  read(input, "block_size", config.cache.block_size);
+  read(input, "host_blocks", config.cache.num_host_blocks);
+  read(input, "batch", config.batch.max_batch_size);
+  read(input, "tokens", config.batch.max_batch_tokens);
+  read(input, "chunk", config.prefill_chunk_size);
+  read(input, "watermark", config.watermark_blocks);
+  read(input, "memory_pressure", config.memory_pressure);
+  read(input, "decode_priority", config.decode_priority);
+  read(input, "head_start", config.priority_head_start);
+  read(input, "session_idle_steps", config.session_idle_steps);
+  config.preemption = of_name<PreemptionPolicy>(input.value("preemption", "recompute"));
+  config.prefix_cache = of_name<PrefixCacheKind>(input.value("prefix_cache", "none"));
+  config.draft_lengths = DraftLengths::fixed;
+  if (input.contains("swap_cost")) {
+    config.swap_setup_cost = input.at("swap_cost").at(0);
+    config.swap_block_cost = input.at("swap_cost").at(1);
+  }
+  if (const auto valid = validate(config); !valid) {
+    throw std::invalid_argument(to_string(valid.error()));
+  }
+  return config;
+}
+
+Request request_of(const Json& input) {
+  Request request;
+  for (const char letter : input.at("prompt").get<std::string>()) {
+    request.prompt.emplace_back(static_cast<unsigned char>(letter));
+  }
+  request.max_new_tokens = input.at("new");
+  request.priority = of_name<Priority>(input.value("priority", "normal"));
+  if (input.contains("client")) request.client = ClientId{input.at("client")};
+  if (input.contains("salt")) request.cache_salt = CacheSalt{input.at("salt")};
+  if (input.contains("session")) request.session = SessionId{input.at("session")};
+  if (!input.value("cached", true)) request.prefix_cache = PrefixCacheUse::disable;
+  return request;
+}
+
+StepResult result_of(const StepPlan& plan, std::uint32_t drafts) {
+  StepResult result;
+  result.step = plan.step;
+  for (const Slice& slice : plan.slices) {
+    SliceResult answer{.seq = slice.seq,
+                       .first_token = static_cast<std::uint32_t>(result.tokens.size())};
+    if (slice.samples) {
+      answer.token_count = 1 + std::min(drafts, slice.drafts);
+      answer.drafts = drafts;
+    }
+    for (std::uint32_t i = 0; i < answer.token_count; ++i) result.tokens.emplace_back('.');
+    result.slices.push_back(answer);
+  }
+  return result;
+}
+
 Schedule schedule_of(const Json& input) {
-  Schedule schedule{config_of(input), {}};
+  Schedule schedule{config_of(input, kSmall), {}};
   for (const Json& each : input.at("steps")) {
     ScheduledStep& step = schedule.steps.emplace_back();
     for (const Json& request : each.value("submit", Json::array())) {

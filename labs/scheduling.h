@@ -5,10 +5,11 @@
 //    "steps": [{"submit": [{"prompt": "ab", "new": 3, "priority": "normal"}], "cancel": [],
 //               "drafts": 0}, ...]}
 //
-// A letter of a prompt is a token. What is left out has the default of SchedulerConfig; a request
-// that is left out of `steps` comes in none. Each slice that samples yields one token, and keeps as
-// many of its drafts as `drafts` says; then the step asks for `drafts` new ones. After the listed
-// steps the run goes on until no work is left.
+// A letter of a prompt is a token. What is left out has a default, as has "head_start",
+// "session_idle_steps" and whatever else config_of() reads; a request may also have "client",
+// "salt", "session", and "cached": false, to do without the prefix cache. Each slice that samples
+// yields one token, and keeps as many of its drafts as `drafts` says; then the step asks for
+// `drafts` new ones. After the listed steps the run goes on until no work is left.
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@
 #include "answering.h"
 #include "forge/core/request.h"
 #include "forge/core/scheduler_config.h"
+#include "forge/core/step_plan.h"
 
 namespace forge::labs {
 
@@ -30,6 +32,17 @@ struct Schedule {
   SchedulerConfig config;
   std::vector<ScheduledStep> steps;
 };
+
+/// The configuration that a case says, which has the values of `config` where it says nothing.
+/// Throws std::invalid_argument if it is not valid.
+SchedulerConfig config_of(const Json& input, SchedulerConfig config);
+
+/// A request, as above. Throws std::invalid_argument for a name that is not known.
+Request request_of(const Json& input);
+
+/// A token for each slice that samples, always the same one, so that equal prompts go on equally;
+/// as many drafts kept as `drafts` says, and as many wanted.
+StepResult result_of(const StepPlan& plan, std::uint32_t drafts);
 
 /// Throws if it is not as above, or if the configuration is not valid.
 Schedule schedule_of(const Json& input);

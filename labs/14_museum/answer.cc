@@ -1,12 +1,12 @@
 // A finding of lab 14, played on the scheduler that this program is linked with: what the world of
 // the exploration (property_tests/exploration/world.h) says of it.
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
-#include "answering.h"
 #include "exploration/world.h"
-#include "forge/core/names.h"
 #include "forge/core/notation.h"
+#include "scheduling.h"
 
 namespace forge::labs {
 namespace {
@@ -18,41 +18,12 @@ using testing::World;
 
 std::invalid_argument wrong(const std::string& what) { return std::invalid_argument(what); }
 
-template <class Enum>
-Enum of_name(const Json& input, const char* name, const char* otherwise) {
-  const std::string text = input.value(name, otherwise);
-  if (const auto value = from_name<Enum>(text)) return *value;
-  throw wrong("\"" + std::string(name) + "\": there is no '" + text + "'");
-}
-
-SchedulerConfig config_of(const Json& input) {
-  SchedulerConfig config{.cache = {.num_blocks = input.value("blocks", 6U),
-                                   .block_size = input.value("block_size", 1U),
-                                   .num_host_blocks = input.value("host_blocks", 0U)},
-                         .batch = {.max_batch_size = input.value("batch", 3U),
-                                   .max_batch_tokens = input.value("tokens", 8U)},
-                         .prefill_chunk_size = input.value("chunk", 8U),
-                         .priority_head_start = input.value("head_start", 1U),
-                         .preemption = of_name<PreemptionPolicy>(input, "preemption", "recompute"),
-                         .prefix_cache = of_name<PrefixCacheKind>(input, "prefix_cache", "none"),
-                         .session_idle_steps = input.value("session_idle_steps", 20U)};
-  config.draft_lengths = DraftLengths::fixed;
-  if (const auto valid = validate(config); !valid) throw wrong(to_string(valid.error()));
-  return config;
-}
-
-Request request_of(const Json& input) {
-  Request request;
-  for (const char letter : input.at("prompt").get<std::string>()) {
-    request.prompt.emplace_back(static_cast<unsigned char>(letter));
-  }
-  request.max_new_tokens = input.at("new");
-  request.priority = of_name<Priority>(input, "priority", "normal");
-  if (input.contains("session")) request.session = SessionId{input.at("session")};
-  if (input.contains("salt")) request.cache_salt = CacheSalt{input.at("salt")};
-  if (input.contains("client")) request.client = ClientId{input.at("client")};
-  return request;
-}
+constexpr SchedulerConfig kSmall{.cache = {.num_blocks = 6, .block_size = 1},
+                                 .batch = {.max_batch_size = 3, .max_batch_tokens = 8},
+                                 .prefill_chunk_size = 8,
+                                 .priority_head_start = 1,
+                                 .prefix_cache = PrefixCacheKind::none,
+                                 .session_idle_steps = 20};
 
 /// "submit 1", "schedule", "commit", "commit 1 ends", "commit 1 wants 2": requests count from 1.
 Event event_of(const std::string& text, const Instance& instance) {
@@ -102,7 +73,8 @@ Event event_of(const std::string& text, const Instance& instance) {
 Json play(const Json& input) {
   Json lines = Json::array();
   try {
-    Instance instance{.name = "lab", .config = config_of(input.value("config", Json::object()))};
+    Instance instance{.name = "lab",
+                      .config = config_of(input.value("config", Json::object()), kSmall)};
     for (const Json& request : input.at("requests")) instance.menu.push_back(request_of(request));
     for (const Request& request : instance.menu) {
       if (const auto valid = validate(request, instance.config); !valid) {

@@ -1,11 +1,9 @@
 // Runs by the schedules of labs (scheduling.h): of the scheduler that the program is linked with,
 // or, where a case has "plans", of another one that planned those when it was asked the same.
 //
-// Beside what a schedule has there, a case may have "head_start" (priority_head_start) and "until",
-// a number of steps after which the run is over; a request "salt", "session" and "cached" (false:
-// it does without the prefix cache); and a step "clear" (true: all cached prefixes are forgotten
-// before it). Nothing is looked at on the way, so that a scheduler that is broken shows what it
-// does.
+// Beside what a schedule has there, a case may have "until", a number of steps after which the run
+// is over, and a step "clear" (true: all cached prefixes are forgotten before it). Nothing is
+// looked at on the way, so that a scheduler that is broken shows what it does.
 #pragma once
 
 #include <algorithm>
@@ -21,44 +19,10 @@ namespace forge::labs::witness {
 /// Steps of a run, at most: everybody comes to an end long before, or never.
 inline constexpr std::size_t kStepsMax = 100;
 
-/// The schedule of a case, with what is said there that scheduling.h does not know.
-inline Schedule full_schedule_of(const Json& input) {
-  Schedule schedule = schedule_of(input);
-  std::uint32_t& head_start = schedule.config.priority_head_start;
-  head_start = input.value("head_start", head_start);
-  if (!validate(schedule.config)) throw std::invalid_argument("the configuration");
-  for (std::size_t at = 0; at < schedule.steps.size(); ++at) {
-    for (std::size_t i = 0; i < schedule.steps[at].submit.size(); ++i) {
-      const Json& said = input.at("steps").at(at).at("submit").at(i);
-      Request& request = schedule.steps[at].submit[i];
-      request.cache_salt = CacheSalt{said.value("salt", std::uint64_t{0})};
-      if (said.contains("session")) request.session = SessionId{said.at("session")};
-      if (!said.value("cached", true)) request.prefix_cache = PrefixCacheUse::disable;
-    }
-  }
-  return schedule;
-}
-
-/// Every token that is generated is the same one, so equal prompts go on equally.
-inline StepResult result_of(const StepPlan& plan, std::uint32_t drafts) {
-  StepResult result{.step = plan.step};
-  for (const Slice& slice : plan.slices) {
-    SliceResult answer{.seq = slice.seq,
-                       .first_token = static_cast<std::uint32_t>(result.tokens.size())};
-    if (slice.samples) {
-      answer.token_count = 1 + std::min(drafts, slice.drafts);
-      answer.drafts = drafts;
-    }
-    for (std::uint32_t i = 0; i < answer.token_count; ++i) result.tokens.emplace_back('.');
-    result.slices.push_back(answer);
-  }
-  return result;
-}
-
 /// A run so far.
 class Player {
  public:
-  explicit Player(const Json& input) : schedule_(full_schedule_of(input)) {
+  explicit Player(const Json& input) : schedule_(schedule_of(input)) {
     run_.config = schedule_.config;
     for (const Json& step : input.at("steps")) clears_.push_back(step.value("clear", false));
     if (input.contains("plans")) rows_ = input.at("plans").get<std::vector<std::string>>();
