@@ -3,6 +3,8 @@
 // A case has rows of keys and values that repeat, so that a long context is a short case: position
 // j has row j % rows of each. The keys of a segment are multiplied by its factor, if it has one.
 // Numbers that a row does not give are 0, and blocks that a table does not name follow its largest.
+// With "value_size" the keys are latents, whose first numbers are values: those of "values" are not
+// read.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,12 +13,14 @@
 
 #include "answering.h"
 #include "forge/numerics/attention.h"
+#include "forge/numerics/latent_attention.h"
 
 namespace forge::labs {
 namespace {
 
 using numerics::KvType;
 using numerics::PagedKV;
+using numerics::PagedLatent;
 using numerics::QueryGroup;
 using Row = std::vector<float>;
 
@@ -171,7 +175,11 @@ struct Context {
              .score_cap = input.value("cap", 0.0f),
              .sinks = sinks.empty() ? nullptr : sinks.data()};
     require(group.score_cap >= 0, "a cap below 0");
+    value_size = input.value("value_size", 0);
+    require(value_size >= 0 && value_size <= D, "more values than keys have numbers");
   }
+
+  bool is_latent() const { return value_size > 0; }
 
   PagedKV view() const {
     PagedKV kv = pool.view();
@@ -179,10 +187,25 @@ struct Context {
     return kv;
   }
 
+  PagedLatent latents() const {
+    const PagedKV kv = pool.view();
+    require(!has_transposed_keys(kv.type), "latents are rows");
+    require(first == 0 && sinks.empty() && group.score_cap == 0, "latents know none of that");
+    return {.rows = kv.keys,
+            .block_stride = kv.block_stride,
+            .block_size = kv.block_size,
+            .key_size = D,
+            .value_size = value_size,
+            .blocks = kv.blocks,
+            .length = length,
+            .type = kv.type};
+  }
+
   std::vector<Row> queries;
   int length;
   int first;
   int D;
+  int value_size = 0;
   Pool pool;
   std::vector<float> q;
   std::vector<float> sinks;
@@ -223,7 +246,10 @@ Json segment_of(const Json& input) {
   require(index * numerics::kKeySegment < context.length &&
               (index + 1) * numerics::kKeySegment > context.first,
           "nothing of the segment is seen");
-  const auto segment = attend_segment_reference(context.group, context.view(), index);
+  const auto segment = context.is_latent()
+                           ? attend_segment_reference(context.q.data(), context.group.scale,
+                                                      context.latents(), index)
+                           : attend_segment_reference(context.group, context.view(), index);
   Json answer = {"m: " + shown(segment.m), "l: " + shown(segment.l)};
   for (std::size_t d = 0; d < segment.a.size(); ++d) {
     answer.push_back("a[" + std::to_string(d) + "]: " + shown(segment.a[d]));
@@ -234,10 +260,14 @@ Json segment_of(const Json& input) {
 /// A context -> what each head reads.
 Json attend(const Json& input) {
   const Context context(input);
-  std::vector<float> out(context.q.size());
-  attend_reference(context.group, context.view(), out.data());
+  const auto D = static_cast<std::size_t>(context.is_latent() ? context.value_size : context.D);
+  std::vector<float> out(context.queries.size() * D);
+  if (context.is_latent()) {
+    attend_reference(context.group, context.latents(), out.data());
+  } else {
+    attend_reference(context.group, context.view(), out.data());
+  }
   Json answer = Json::array();
-  const auto D = static_cast<std::size_t>(context.D);
   for (std::size_t i = 0; i < out.size(); ++i) {
     answer.push_back("head " + std::to_string(i / D) + ", out[" + std::to_string(i % D) +
                      "]: " + shown(out[i]));

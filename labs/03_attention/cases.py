@@ -1,6 +1,7 @@
 """Contexts of a few rows of keys and values that repeat, in blocks of 1 to 5 slots. Segments and merges
 are asked in blocks of one slot, in which every layout of keys is the same. So that segments differ, the
-keys of segment c are multiplied by a factor of its own."""
+keys of segment c are multiplied by a factor of its own. Some are of latents, which have fewer numbers as
+values than as keys."""
 
 
 def number(random, most=2):
@@ -35,11 +36,18 @@ def place(random):
     }
 
 
+def as_latents(random, case):
+    size = len(case["q"][0])
+    return {**case, "type": random.choice(["bf16", "f16"]), "value_size": random.randint(1, size)}
+
+
 def one_segment(random):
     segment = random.choice([0, 0, 1])
     length = 256 * segment + random.randint(1, 9) + random.choice([0, 0, 40])
     case = context(random, random.randint(1, 4), 1, length)
     case["segment"] = segment
+    if random.random() < 0.2:
+        return as_latents(random, case)
     if random.random() < 0.5:
         case["first"] = random.randint(0, length - 1)
     if random.random() < 0.4:
@@ -66,6 +74,8 @@ def whole(random):
         "blocks": random.choice([[], [1, 0], [2, 1, 3]]),
         **context(random, random.choice([1, 2, 3, 8]), heads, length),
     }
+    if random.random() < 0.2:
+        return as_latents(random, case)
     if length > 256 and random.random() < 0.5:
         case["factors"] = [random.choice([0.5, 1, 2]) for _ in range(3)]
     if random.random() < 0.4:

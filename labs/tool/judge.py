@@ -33,7 +33,7 @@ class Verdict:
 
 
 class Judge:
-    def __init__(self, lab, right, judged, measure=None):
+    def __init__(self, lab, right, judged):
         self.lab, self.right, self.judged = lab, right, judged
         # What is worse than it may be, of an answer that need not be equal; a function of cases.py.
         self.measure = getattr(lab.module(), "difference", None)

@@ -1,6 +1,7 @@
 """The file that a student begins with: the project's own source, in which the bodies of the functions
 of the tasks are left out. There is one source of truth, and a function that is renamed is missed."""
 
+import re
 import sys
 import textwrap
 
@@ -9,6 +10,8 @@ from lab import ROOT
 
 sys.path.insert(0, str(ROOT / "book/tool"))
 import listings  # noqa: E402  the book shows functions by the same names
+
+BODY = re.compile(r"\{(?!\})")  # `{}` is a parameter's default
 
 
 def without_bodies(lab, tasks, source, variant=None):
@@ -21,8 +24,9 @@ def without_bodies(lab, tasks, source, variant=None):
             raise listings.NotFound(f"{lab.source}: {task.function} is there {len(found)} times")
         begin, end = found[0], listings.end_of(lines, found[0])
         head = lines[begin : end + 1]
-        opening = next(at for at, line in enumerate(head) if "{" in line)
-        before = head[:opening] + [head[opening][: head[opening].index("{") + 1]]
+        opened = [(at, BODY.search(line)) for at, line in enumerate(head)]
+        opening, brace = next((at, brace) for at, brace in opened if brace)
+        before = [*head[:opening], head[opening][: brace.end()]]
         lines[begin : end + 1] = [*before, f"  FORGE_LAB_TODO({task.name});", "}"]
         if variant and task.name == variant.head["task"]:
             rule = textwrap.wrap("Here, unlike in the header: " + variant.head["says"], 96)
