@@ -1,5 +1,7 @@
 // Lab 12: schedules with long prompts; and the competition, in which a policy serves made-up days
 // on a virtual clock (src/apps/bench/cluster.h with one replica).
+#include <fstream>
+
 #include "cluster.h"
 #include "exploration/explorer.h"
 #include "exploration/instances.h"
@@ -28,18 +30,46 @@ Json promises(const Json&) {
   return nullptr;
 }
 
-/// The chunk of a prompt is the policy's own affair: the configuration allows the whole batch.
-/// {"kind": "chat", "rate": 4.0, "requests": 1500} -> whether 95% of the first tokens come within
-/// two seconds and 95% of the next ones within 50 ms, and how it went.
-Json serve(const Json& input) {
+constexpr std::uint32_t kBlocks = 4096;
+constexpr std::uint32_t kBlockSize = 16;
+
+/// The first requests of a recording that fit into the cache, their times stretched so that `rate`
+/// come a second.
+apps::Workload recorded(const std::string& path, std::size_t requests, double rate) {
+  std::ifstream file(path);
+  auto workload = apps::read_workload(file, 2 * requests);
+  if (!workload) throw std::invalid_argument(path + ": " + workload.error());
+  std::erase_if(*workload, [](const apps::WorkloadItem& item) {
+    return item.prompt_tokens + item.new_tokens > kBlocks * kBlockSize;
+  });
+  if (workload->size() > requests) workload->resize(requests);
+  if (workload->size() < 2 || workload->back().arrival_us == 0) {
+    throw std::invalid_argument(path + ": has no two requests that fit, one after the other");
+  }
+  const double wanted_us = static_cast<double>(workload->size()) / rate * 1e6;
+  const double stretch = wanted_us / static_cast<double>(workload->back().arrival_us);
+  for (apps::WorkloadItem& item : *workload) {
+    item.arrival_us = static_cast<std::uint64_t>(static_cast<double>(item.arrival_us) * stretch);
+  }
+  return std::move(*workload);
+}
+
+/// {"kind": "chat", "rate": 4.0, "requests": 1500}, or {"recorded": "FILE", ...}.
+apps::Workload workload_of(const Json& input) {
+  const std::size_t requests = input.at("requests");
+  const double rate = input.at("rate");
+  if (input.contains("recorded")) return recorded(input.at("recorded"), requests, rate);
   const auto kind = from_name<apps::WorkloadKind>(input.at("kind").get<std::string>());
-  const apps::Workload workload = apps::generate_workload({.kind = kind.value(),
-                                                           .requests = input.at("requests"),
-                                                           .rate = input.at("rate"),
-                                                           .seed = input.value("seed", 1U)});
+  return apps::generate_workload({.kind = kind.value(), .requests = requests, .rate = rate});
+}
+
+/// The chunk of a prompt is the policy's own affair: the configuration allows the whole batch.
+/// A workload -> whether 95% of the first tokens come within two seconds and 95% of the next ones
+/// within 50 ms, and how it went.
+Json serve(const Json& input) {
   const apps::ClusterResult result =
-      apps::run_cluster({.workload = workload,
-                         .config = {.cache = {.num_blocks = 4096, .block_size = 16},
+      apps::run_cluster({.workload = workload_of(input),
+                         .config = {.cache = {.num_blocks = kBlocks, .block_size = kBlockSize},
                                     .batch = {.max_batch_size = 128, .max_batch_tokens = 2048},
                                     .prefill_chunk_size = 2048}});
   const bool sustained = result.ttft_us.p95 <= 2e6 && result.itl_us.p95 <= 50e3;

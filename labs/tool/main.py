@@ -6,7 +6,7 @@ bodies of some functions are left out, and checks what was written in their plac
     check N [--task K]      compiles it, links it in the place of the project's own, and compares answers
     hint N [--task K]       the next hint for the first task that does not pass yet
     show N                  the last failing case once more; where it is a schedule, to be stepped through
-    score                   runs your policy of lab 12 against those that people know
+    score [--recorded FILE] runs your policy of lab 12 against those that people know
     quiz N [--answers]      five questions on a run of your program, for labs about schedules
     submit N                gathers what you hand in, in work/submission
     reset N                 begins anew; what was written is kept beside it as FILE.old
@@ -43,7 +43,7 @@ from builder import NotBuilt
 from findings import Unreadable
 from work import NotStarted, Work
 
-REFUSALS = (labs.NoSuchLab, NotStarted, Unreadable, classes.NotAClass, grade.Refused, isolation.NotIsolated)
+REFUSALS = (labs.NoSuchLab, NotStarted, Unreadable, classes.NotAClass, grade.Refused, score.NotRecorded, isolation.NotIsolated)
 
 
 def arguments(words):
@@ -52,8 +52,7 @@ def arguments(words):
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list")
-    commands.add_parser("score")
-    for module in (quiz, submit, classes, grade):
+    for module in (score, quiz, submit, classes, grade):
         module.add_to(commands)
     for name in ("start", "check", "hint", "show", "reset"):
         command = commands.add_parser(name)

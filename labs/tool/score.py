@@ -4,10 +4,12 @@ virtual clock, so it is the same number on every machine.
 The score is the most requests a second of which 95% have their first token within two seconds and 95%
 of the next tokens within 50 ms, of made-up conversations and of questions with long documents, added
 up. A policy that breaks a promise (a search of all states of small schedulers says so) scores nothing.
-The board has some that people know (labs/12_chunks/policies), and is made anew by tests.
+The board has some that people know (labs/12_chunks/policies), and is made anew by tests. With --recorded
+FILE the same is asked of recorded requests (forge-bench --workload says of which files), of all of them.
 """
 
 import json
+import pathlib
 
 import builder
 import lab as labs
@@ -20,13 +22,16 @@ FINEST = 0.25  # requests a second
 MOST = 64
 
 
-def sustained(program, kind):
+class NotRecorded(Exception):
+    """Why a recording cannot be served."""
+
+
+def sustained(program, workload):
     """The most requests a second, and the digest of that run."""
     best, digest, worst = 0.0, 0, float(MOST)
     rate = 8.0
     while worst - best > FINEST:
-        case = {"kind": kind, "rate": rate, "requests": REQUESTS}
-        answer = program.ask("serve", case).get("answer")
+        answer = program.ask("serve", {**workload, "rate": rate, "requests": REQUESTS}).get("answer")
         if answer and answer["sustained"]:
             best, digest = rate, answer["digest"]
         else:
@@ -44,14 +49,14 @@ def entry(command):
         said = broken.get("answer", broken.get("died", broken.get("not_begun")))
         rates, digests = {}, 0
         for kind in KINDS:
-            rates[kind], digest = sustained(program, kind)
+            rates[kind], digest = sustained(program, {"kind": kind})
             digests ^= digest
     score = 0 if said else sum(rates.values())
     return {**rates, "score": score, "breaks": said.split(":")[1].strip() if said else "", "digest": f"{digests:016x}"}
 
 
-def board(lab):
-    """The policies that people know, built and run."""
+def known_policies(lab):
+    """Programs with the policies that people know."""
     known = {"fcfs": builder.own_program(lab)}  # as it is: in order of arrival, whole prompts
     for name, policy in lab.exhibits("policies").items():
         known[name] = builder.BUILD / "labs/policies" / name
@@ -60,7 +65,12 @@ def board(lab):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         builder.build(lab, file, known[name], beside=policy.head["source"] != lab.source)
-    return {name: entry(program) for name, program in known.items()}
+    return known
+
+
+def board(lab):
+    """The policies that people know, built and run."""
+    return {name: entry(program) for name, program in known_policies(lab).items()}
 
 
 def path_of(lab):
@@ -75,10 +85,33 @@ def table(entries):
     return lines
 
 
+def score_recorded(lab, program, path):
+    if not path.is_file():
+        raise NotRecorded(f"there is no file {path}")
+    workload = {"recorded": str(path.resolve())}
+    with Program([builder.own_program(lab)], seconds=300) as asked:
+        got = asked.ask("serve", {**workload, "rate": FINEST, "requests": REQUESTS})
+        if "answer" not in got:
+            raise NotRecorded(got["died"].split("what():")[-1].strip())
+    print(f"{'policy':<14} {'requests/s':>10}")
+    for name, command in {**known_policies(lab), "yours": program}.items():
+        with Program([command], seconds=300) as asked:
+            rate, _ = sustained(asked, workload)
+        print(f"{name:<14} {rate:>10.2f}", flush=True)
+    return 0
+
+
+def add_to(commands):
+    command = commands.add_parser("score")
+    command.add_argument("--recorded", metavar="FILE", type=pathlib.Path, help="of recorded requests")
+
+
 def run(options):
     lab = labs.find("12")
     work = Work(lab, options.work)
     program = builder.build(lab, work.must_be_there(), work.folder / "program")
+    if options.recorded:
+        return score_recorded(lab, program, options.recorded)
     entries = {**json.loads(path_of(lab).read_text()), "yours": entry(program)}
     print("\n".join(table(entries)))
     return 0 if entries["yours"]["score"] > 0 else 1

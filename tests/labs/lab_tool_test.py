@@ -28,7 +28,7 @@ class Student(unittest.TestCase):
 
     def lab(self, *words):
         command = [ROOT / "scripts/lab", *words]
-        if words[0] in ("list", "start", "check", "hint", "show", "reset"):
+        if words[0] in ("list", "start", "check", "hint", "show", "reset", "score"):
             command += ["--work", self.work.name, "--build", BUILD]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.said = done.stdout + done.stderr
@@ -59,6 +59,24 @@ class Student(unittest.TestCase):
         self.assertIn("Every task passes.", self.said)
         self.assertEqual(self.lab("list"), 0)
         self.assertIn("8/8 points", self.said)
+
+    def test_policies_are_held_to_recorded_requests(self):
+        self.assertEqual(self.lab("start", "12"), 0)
+        policy = self.file.parents[1] / "12_chunks/policy.cc"
+        policy.write_text((ROOT / "src/core/policy.cc").read_text())
+        recorded = self.file.parents[1] / "recorded.csv"
+        recorded.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0,70000,9\n")
+        self.assertEqual(self.lab("score", "--recorded", str(recorded)), 2)
+        self.assertIn("recorded.csv: has no two requests that fit", self.said)
+        with recorded.open("a") as rows:
+            rows.writelines(f"2023-11-16 18:15:{second}.0,{second * 9},20\n" for second in range(47, 60))
+        self.assertEqual(self.lab("score", "--recorded", str(recorded)), 0, self.said)
+        rates = dict(line.split() for line in self.said.strip().split("\n")[1:])
+        self.assertEqual(set(rates), {"fcfs", "forge", "prefill_first", "shortest_job", "yours"})
+        self.assertEqual(rates["yours"], rates["fcfs"])
+        self.assertGreater(float(rates["yours"]), 1)
+        self.assertEqual(self.lab("score", "--recorded", str(recorded) + "x"), 2)
+        self.assertIn("there is no file", self.said)
 
     def test_what_was_written_is_never_lost(self):
         self.write()
