@@ -265,8 +265,8 @@ void KvEventPublisher::Sender::answer() {
     ++bad_requests;
     return;
   }
+  ++answered;  // before the answer: whoever has got it finds it counted
   replay(frames.front(), *first);
-  ++answered;
 }
 
 void KvEventPublisher::Sender::replay(zmq::message_t& identity, std::uint64_t first) {

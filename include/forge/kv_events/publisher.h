@@ -44,7 +44,7 @@ namespace forge::kv_events {
 struct KvEventCounts {
   std::uint64_t published = 0;     ///< batches that were sent
   std::uint64_t dropped = 0;       ///< batches for which the queue had no room
-  std::uint64_t replays = 0;       ///< requests that were answered
+  std::uint64_t replays = 0;       ///< requests, counted before they are answered
   std::uint64_t bad_requests = 0;  ///< that were none
 };
 
