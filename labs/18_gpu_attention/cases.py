@@ -1,6 +1,6 @@
 """Tiles of one to four queries over contexts of up to three segments of 256 keys."""
 
-READS = "reads of shared memory: "
+from counts import at_most
 
 
 def tile(queries=1, more=0, length=1, window=0, head_size=8, block_size=16):
@@ -91,14 +91,4 @@ def describe(case):
     return said
 
 
-def difference(task, got, expected):
-    """The bits are equal; shared memory is read at most as often as by the project's kernel."""
-    if len(got) != len(expected):
-        return "there are other lines"
-    for line, right in zip(got, expected):
-        if right.startswith(READS) and line.startswith(READS):
-            if int(line[len(READS) :]) > int(right[len(READS) :]):
-                return f"at most: {right}"
-        elif line != right:
-            return f"not {right}"
-    return None
+difference = at_most("reads of shared memory")

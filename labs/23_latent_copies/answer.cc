@@ -138,6 +138,10 @@ using simt::AccessKind;
 using simt::LineTraffic;
 using simt::Space;
 
+/// As many floats as the largest result has: scores and rows, a strip, copied rows.
+constexpr int kResults = (kHeads + 1) * kKeys;
+static_assert(kResults >= kStripSize * kQueryStride && kResults >= kSomeThreads * kCopiedStride);
+
 /// What the lines of the student's file count.
 std::uint64_t of_file(const Launched& launched, std::uint64_t LineTraffic::*count, Space space,
                       AccessKind kind) {
@@ -180,6 +184,7 @@ SegmentArgs segment_args(const Json& input, DeviceMemory& memory) {
   FORGE_CHECK(a.count >= 1 && a.count <= kHeads, "heads ", a.count);
   FORGE_CHECK(a.first >= 0 && a.first % kKeys == 0 && a.first < a.end, "positions ", a.first);
   FORGE_CHECK(latents.latent_size >= 1 && latents.rope_size >= 0, "components ", D);
+  FORGE_CHECK(latents.latent_size <= kResults / kHeads, "components ", D);
   FORGE_CHECK(latents.block_size >= 1 && a.end <= 4 * kKeys, "positions ", a.end);
   FORGE_CHECK(a.component >= 0 && a.size >= 1 && a.component + a.size <= D, "copied ", a.size);
   const int blocks = gpu::ceil_div(a.end, latents.block_size);
@@ -201,10 +206,6 @@ SegmentArgs segment_args(const Json& input, DeviceMemory& memory) {
   return a;
 }
 
-float* result_of(DeviceMemory& memory, int count) {
-  return memory.put("result", std::vector<float>(static_cast<std::size_t>(count)));
-}
-
 /// "position 3: 1.5 -2".
 std::string row_line(const char* of, int index, const float* values, int count) {
   std::string line = of + std::to_string(index) + ":";
@@ -216,15 +217,22 @@ std::string row_line(const char* of, int index, const float* values, int count) 
   return line;
 }
 
-Lines copy_rows(const Json& input) {
+/// Launches a step on the segment of a case. Returns: the lines of what is in a.result then, or the
+/// checker's fault.
+Lines play(const Json& input, const char* name, simt::Entry entry, int threads,
+           Lines (*lines_of)(const SegmentArgs& a, const Launched& launched)) {
   DeviceMemory memory;
   SegmentArgs a = segment_args(input, memory);
+  std::vector<float> weights = made_up(kHeads * kKeys, 3);
+  for (float& w : weights) w = (w + 5.0f) / 10.0f;
+  a.weights = memory.put("weights", weights);
+  a.result = memory.put("result", std::vector<float>(kResults));
+  const Launched launched = launch(name, entry, {{1, 1, 1}, threads}, &a, memory);
+  return launched.fault.empty() ? lines_of(a, launched) : Lines{launched.fault};
+}
+
+Lines copied_rows(const SegmentArgs& a, const Launched& launched) {
   FORGE_CHECK(a.size <= kCopiedSize, "copied ", a.size);
-  a.result = result_of(memory, kSomeThreads * kCopiedStride);
-  const Launched launched =
-      launch("copy_rows", FORGE_KERNEL_ENTRY(kernels::instrumented::copy_rows_alone),
-             {{1, 1, 1}, kSomeThreads}, &a, memory);
-  if (!launched.fault.empty()) return {launched.fault};
   Lines lines;
   for (int j = 0; j < kSomeThreads; ++j) {
     lines.push_back(row_line("position ", a.first + j, a.result + j * kCopiedStride, a.size));
@@ -233,15 +241,8 @@ Lines copy_rows(const Json& input) {
   return lines;
 }
 
-Lines stage_strip(const Json& input) {
-  DeviceMemory memory;
-  SegmentArgs a = segment_args(input, memory);
+Lines staged_strip(const SegmentArgs& a, const Launched& launched) {
   FORGE_CHECK(a.size <= kStripSize, "copied ", a.size);
-  a.result = result_of(memory, kStripSize * kQueryStride);
-  const Launched launched =
-      launch("stage_strip", FORGE_KERNEL_ENTRY(kernels::instrumented::stage_strip_alone),
-             {{1, 1, 1}, kSomeThreads}, &a, memory);
-  if (!launched.fault.empty()) return {launched.fault};
   Lines lines;
   for (int d = 0; d < a.size; ++d) {
     lines.push_back(row_line("component ", a.component + d, a.result + d * kQueryStride, kHeads));
@@ -250,14 +251,7 @@ Lines stage_strip(const Json& input) {
   return lines;
 }
 
-Lines score_latents(const Json& input) {
-  DeviceMemory memory;
-  SegmentArgs a = segment_args(input, memory);
-  a.result = result_of(memory, (kHeads + 1) * kKeys);
-  const Launched launched =
-      launch("score_latents", FORGE_KERNEL_ENTRY(kernels::instrumented::score_latents_alone),
-             {{1, 1, 1}, kKeys}, &a, memory);
-  if (!launched.fault.empty()) return {launched.fault};
+Lines scores(const SegmentArgs& a, const Launched&) {
   Lines lines;
   for (int j = 0; j < kKeys && a.first + j < a.end; ++j) {
     const std::string of_position = "position " + std::to_string(a.first + j) + ", ";
@@ -271,19 +265,9 @@ Lines score_latents(const Json& input) {
   return lines;
 }
 
-Lines sum_latents(const Json& input) {
-  DeviceMemory memory;
-  SegmentArgs a = segment_args(input, memory);
-  std::vector<float> weights = made_up(kHeads * kKeys, 3);
-  for (float& w : weights) w = (w + 5.0f) / 10.0f;
-  a.weights = memory.put("weights", weights);
-  const int C = a.in.latents.latent_size;
-  a.result = result_of(memory, kHeads * C);
-  const Launched launched =
-      launch("sum_latents", FORGE_KERNEL_ENTRY(kernels::instrumented::sum_latents_alone),
-             {{1, 1, 1}, kSomeThreads}, &a, memory);
-  if (!launched.fault.empty()) return {launched.fault};
+Lines sums(const SegmentArgs& a, const Launched& launched) {
   Lines lines;
+  const int C = a.in.latents.latent_size;
   for (int n = 0; n < kHeads; ++n) {
     for (int d = 0; d < C; ++d) {
       lines.push_back("head " + std::to_string(n) + ", component " + std::to_string(d) + ": " +
@@ -292,6 +276,23 @@ Lines sum_latents(const Json& input) {
   }
   add_counts(launched, lines);
   return lines;
+}
+
+Lines copy_rows(const Json& input) {
+  return play(input, "copy_rows", FORGE_KERNEL_ENTRY(kernels::instrumented::copy_rows_alone),
+              kSomeThreads, copied_rows);
+}
+Lines stage_strip(const Json& input) {
+  return play(input, "stage_strip", FORGE_KERNEL_ENTRY(kernels::instrumented::stage_strip_alone),
+              kSomeThreads, staged_strip);
+}
+Lines score_latents(const Json& input) {
+  return play(input, "score_latents",
+              FORGE_KERNEL_ENTRY(kernels::instrumented::score_latents_alone), kKeys, scores);
+}
+Lines sum_latents(const Json& input) {
+  return play(input, "sum_latents", FORGE_KERNEL_ENTRY(kernels::instrumented::sum_latents_alone),
+              kSomeThreads, sums);
 }
 
 }  // namespace

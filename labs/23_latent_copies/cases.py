@@ -1,7 +1,7 @@
 """Segments of up to 256 latents, for tiles of one to four heads. What is written must be equal; sectors
 and wavefronts may be fewer."""
 
-COUNTS = ("sectors read", "wavefronts written")
+from counts import at_most
 
 
 def segment(heads=1, first=0, end=4, latent=8, rope=0, block_size=4, component=0, size=None, kind="f32"):
@@ -92,14 +92,4 @@ def describe(case):
     ]
 
 
-def difference(task, got, expected):
-    """What is written is equal; what it costs is at most what the project's steps cost."""
-    if len(got) != len(expected):
-        return "there are other lines"
-    for line, right in zip(got, expected):
-        counted = right.startswith(COUNTS) and line.startswith(right.split(":")[0])
-        if counted and int(line.split(": ")[1]) > int(right.split(": ")[1]):
-            return f"at most: {right}"
-        if not counted and line != right:
-            return f"not {right}"
-    return None
+difference = at_most("sectors read", "wavefronts written")

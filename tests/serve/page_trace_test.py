@@ -347,7 +347,7 @@ class Travel(TraceTest):
         decisions, at = [], 0
         while at < 31:
             self.page.get_by_role("button", name="Next decision").click()
-            expect(self.page.locator("#step-number")).not_to_have_value(str(at))
+            expect(self.page.locator("#step-number")).not_to_have_value(str(at), timeout=page_test.PATIENCE_MS)
             at = int(self.page.locator("#step-number").input_value())
             if at == 31:
                 break
