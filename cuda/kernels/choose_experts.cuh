@@ -22,6 +22,12 @@ inline constexpr int kExpertsMax = gpu::ChooseExpertsArgs::kExpertsMax;
 /// A rank or a group score that is out of the question.
 FORGE_DEVICE float left_out() { return numerics::float_of(0xff800000u); }  // -inf
 
+/// A rank, or a group's score, that has its place among others, NaN included: above left_out().
+FORGE_DEVICE float comparable(float rank) {
+  const float lowest = numerics::float_of(0xff7fffffu);
+  return rank > lowest ? rank : lowest;
+}
+
 /// Entry `index` of an array that the lanes share out is this lane's: no other one touches it.
 FORGE_DEVICE bool is_own(int index) { return index % kWarpSize == lane(); }
 
@@ -91,7 +97,7 @@ FORGE_DEVICE float group_score(sptr<const float> ranks, int size, int best) {
       second = rank;
     }
   }
-  return best == 2 ? first + second : first;
+  return comparable(best == 2 ? first + second : first);
 }
 
 /// Ranks outside the best groups are left out. group_scores: [groups].
@@ -156,7 +162,7 @@ FORGE_KERNEL(gpu::ChooseExpertsArgs::kThreads) choose_experts(gpu::ChooseExperts
   score_experts(global(a.products) + std::int64_t{row} * a.experts, a.experts, a.sigmoid, scores);
   for (int e = lane(); e < a.experts; e += kWarpSize) {
     const float score = scores[e];
-    ranks[e] = a.bias == nullptr ? score : score + global(a.bias)[e];
+    ranks[e] = comparable(a.bias == nullptr ? score : score + global(a.bias)[e]);
   }
   if (a.groups_per_token < a.groups) {
     sync_warp();

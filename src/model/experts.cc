@@ -16,6 +16,10 @@ using detail::offset;
 using detail::room;
 
 constexpr float kLeftOut = -std::numeric_limits<float>::infinity();
+constexpr float kLowest = std::numeric_limits<float>::lowest();  // of what is not left out
+
+/// A rank, or a group's score, that has its place among others, NaN included.
+float comparable(float rank) { return rank > kLowest ? rank : kLowest; }
 
 int count(std::span<const float> values) { return static_cast<int>(values.size()); }
 
@@ -41,7 +45,7 @@ float group_score(std::span<const float> ranks, int best) {
       second = rank;
     }
   }
-  return best == 2 ? first + second : first;
+  return comparable(best == 2 ? first + second : first);
 }
 
 /// Ranks outside the best groups become kLeftOut. group_scores: [groups].
@@ -145,6 +149,7 @@ void choose_experts(const ExpertsConfig& config, std::span<float> products,
   const std::span<float> ranks = scratch.first(products.size());
   std::ranges::copy(products, ranks.begin());
   if (!bias.empty()) numerics::add(ranks.data(), bias.data(), count(ranks));
+  for (float& rank : ranks) rank = comparable(rank);
   if (config.groups_per_token < config.groups) {
     leave_out_groups(config, ranks, scratch.subspan(ranks.size()));
   }

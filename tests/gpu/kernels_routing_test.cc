@@ -1,6 +1,7 @@
 // How rows get to their experts: choose_experts has the bits of the CPU's (model/experts.h),
 // plan_experts is a sort.
 #include <algorithm>
+#include <cmath>
 
 #include "forge/model/experts.h"
 #include "gpu/expert_choices.h"
@@ -106,6 +107,25 @@ TEST_P(ChooseExperts, OfEqualRanksTheLowerIndex) {
             .groups = 10,
             .groups_per_token = 5,
             .group_best = 2},
+           products, {});
+  }
+}
+
+/// Of numbers enough: a weight that is no number has no bits to compare.
+TEST_P(ChooseExperts, WhatIsNoNumberComesLast) {
+  std::vector<float> products(2 * 70, NAN);
+  for (const std::size_t place : {3U, 4U, 33U, 69U, 70U, 101U, 102U, 103U}) {
+    products[place] = -static_cast<float>(place);
+  }
+  const auto sigmoid = model::ExpertScore::sigmoid;
+  expect({.experts = 70, .experts_per_token = 4, .score = sigmoid}, products, {});
+  for (const int best : {1, 2}) {
+    expect({.experts = 70,
+            .experts_per_token = 1,
+            .score = sigmoid,
+            .groups = 10,
+            .groups_per_token = 5,
+            .group_best = best},
            products, {});
   }
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "model/stored_weights.h"
@@ -82,6 +83,39 @@ TEST(ChooseExperts, a_group_is_scored_by_its_best_or_its_two_best) {
   EXPECT_EQ(choose(config, products).experts, std::vector{0});
   config.group_best = 2;
   EXPECT_EQ(choose(config, products).experts, std::vector{3});
+}
+
+TEST(ChooseExperts, without_numbers_to_compare_takes_the_first_ones_each_once) {
+  const std::vector<float> products(6, NAN);
+  ExpertsConfig config{.experts = 6, .experts_per_token = 3};
+  EXPECT_EQ(choose(config, products).experts, (std::vector{0, 1, 2}));
+  config.groups = 3;
+  config.groups_per_token = 2;
+  config.group_best = 2;
+  EXPECT_EQ(choose(config, products).experts, (std::vector{0, 1, 2}));
+}
+
+TEST(ChooseExperts, what_is_no_number_comes_after_every_number) {
+  ExpertsConfig config{.experts = 6, .experts_per_token = 3, .score = ExpertScore::sigmoid};
+  const std::vector<float> products{NAN, -90, NAN, NAN, 1, NAN};
+  EXPECT_EQ(choose(config, products).experts, (std::vector{0, 1, 4}));
+  config.groups = 3;
+  config.groups_per_token = 1;
+  config.experts_per_token = 2;
+  EXPECT_EQ(choose(config, products).experts, (std::vector{4, 5})) << "the group of the best one";
+}
+
+TEST(ChooseExperts, a_group_of_the_lowest_numbers_is_a_group) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  const ExpertsConfig config{.experts = 6,
+                             .experts_per_token = 3,
+                             .score = ExpertScore::sigmoid,
+                             .correction_bias = true,
+                             .groups = 3,
+                             .groups_per_token = 2,
+                             .group_best = 2};
+  EXPECT_EQ(choose(config, {0, 0, 0, 0, 0, 0}, {kLowest, kLowest, 0, 1, kLowest, kLowest}).experts,
+            (std::vector{0, 2, 3}));
 }
 
 /// The definition in experts.h by sorting, in double.
@@ -221,6 +255,19 @@ TEST_F(ExpertsLayer, adds_what_the_chosen_and_the_shared_experts_make_of_a_row) 
                   3.5 * 3 * 256 * 0x1p-24);
     }
   }
+}
+
+TEST_F(ExpertsLayer, a_row_that_has_overflowed_spoils_no_other) {
+  constexpr int kRows = 4;
+  auto x = numerics::random_values(kRows * 256, 3);
+  const auto before = run(x, kRows);
+  std::fill(x.begin() + 256, x.begin() + 3 * 256, NAN);
+  const auto after = run(x, kRows);
+  for (const int row : {0, 3}) {
+    const auto first = before.begin() + row * 256;
+    EXPECT_TRUE(std::equal(first, first + 256, after.begin() + row * 256)) << row;
+  }
+  EXPECT_TRUE(std::isnan(after[256]) && std::isnan(after[3 * 256 - 1]));
 }
 
 TEST_F(ExpertsLayer, a_row_has_the_same_bits_alone_and_among_others) {

@@ -2,7 +2,7 @@
 //
 //   products   z = router x, in float; + bias, where the router has one           [E]
 //   scores     s = softmax(z), or 1 / (1 + exp(-z))
-//   ranks      r = s + correction bias, where there is one
+//   ranks      r = s + correction bias, where there is one; what is no number is the lowest
 //   groups     a group's score is the sum of its group_best best ranks; experts outside the
 //              groups_per_token best groups are left out
 //   chosen     the experts_per_token best ranks
@@ -10,8 +10,10 @@
 //   out        ((0 + w_a y_a) + w_b y_b) + ... + g shared(x), a < b < ... the chosen experts;
 //              g = 1 / (1 + exp(-w x)) with a shared gate, otherwise 1
 //
-// Among equal ranks or group scores the lower index wins. Sums of ranks, scores and contributions
-// run in ascending order of experts; only the sums of a softmax are the fixed tree of canonical.h.
+// Among equal ranks or group scores the lower index wins; the lowest one, of a group as well, is
+// -FLT_MAX. So the chosen experts are different ones even where the products have overflowed. Sums
+// of ranks, scores and contributions run in ascending order of experts; only the sums of a softmax
+// are the fixed tree of canonical.h.
 //
 // Rows are gathered by expert, so that an expert's weights are read once for all of them. A row's
 // contributions are added one expert after the other, whatever rows are gathered with it: its bits
@@ -39,8 +41,8 @@ struct ExpertChoice {
 /// The number of floats that choose_experts needs beside the products.
 int router_scratch_size(const ExpertsConfig& config);
 
-/// chosen [experts_per_token], in ascending order of experts. products [E] are overwritten by the
-/// scores; bias [E], or empty; scratch [router_scratch_size()].
+/// chosen [experts_per_token], different ones in ascending order. products [E] are overwritten by
+/// the scores; bias [E], or empty; scratch [router_scratch_size()].
 /// O(E (experts_per_token + groups_per_token)).
 void choose_experts(const ExpertsConfig& config, std::span<float> products,
                     std::span<const float> bias, std::span<float> scratch,
