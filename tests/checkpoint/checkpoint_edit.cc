@@ -50,6 +50,11 @@ void write_safetensors(const std::string& path, const EditableTensors& tensors) 
   write_all(formats::TensorWriter::safetensors(path, specs_of(tensors), {}).value(), tensors);
 }
 
+void write_gguf(const std::string& path, const formats::GgufMetadata& metadata,
+                const EditableTensors& tensors) {
+  write_all(formats::TensorWriter::gguf(path, specs_of(tensors), metadata).value(), tensors);
+}
+
 EditableCheckpoint EditableCheckpoint::of(const std::string& name) {
   return {json_file(golden(name) + "/config.json"),
           copy_of(formats::SafeTensors::open_directory(golden(name)).value().tensors())};
@@ -74,7 +79,7 @@ EditableGguf::EditableGguf(const std::string& name)
 
 std::string EditableGguf::write(const ScratchFolder& folder) const {
   const std::string path = folder.file("model.gguf");
-  write_all(formats::TensorWriter::gguf(path, specs_of(tensors), metadata).value(), tensors);
+  write_gguf(path, metadata, tensors);
   return path;
 }
 

@@ -41,6 +41,8 @@ using EditableTensors = std::map<std::string, EditableTensor>;  ///< by name
 EditableTensors copy_of(std::span<const formats::Tensor> tensors);
 
 void write_safetensors(const std::string& path, const EditableTensors& tensors);
+void write_gguf(const std::string& path, const formats::GgufMetadata& metadata,
+                const EditableTensors& tensors);
 
 struct EditableCheckpoint {
   nlohmann::json config;
