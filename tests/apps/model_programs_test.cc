@@ -368,8 +368,10 @@ TEST_F(ModelPrograms, info_says_forms_and_what_is_assumed) {
   const json latent = info(golden("deepseek_v3/model.gguf"));
   EXPECT_NE(latent["model"]["assumed"].dump().find("DeepSeek's epsilon"), std::string::npos);
   const Outcome text = forge_model("info " + golden("llama"));
-  EXPECT_TRUE(has(text, "F32                  23 matrices, packed as f32")) << text.output;
-  EXPECT_TRUE(has(text, "assumed             none")) << text.output;
+  EXPECT_TRUE(has(text, "F32                   23 matrices, packed as f32")) << text.output;
+  EXPECT_TRUE(has(text, "assumed               none")) << text.output;
+  const Outcome windows = forge_model("info " + golden("gemma3"));
+  EXPECT_TRUE(has(windows, "rope base with window ")) << windows.output;  // the longest key
 }
 
 TEST_F(ModelPrograms, force_overwrites) {

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kKeyWidth = 20;
+constexpr std::size_t kKeyWidth = 21;  // at least, so that most sections have the same columns
 
 ordered_json facts_of(const checkpoint::TensorFile& file, const InfoOptions& options) {
   ordered_json facts{{"path", options.path}, {"file", file_facts(file)}};
@@ -53,33 +53,39 @@ std::string value_text(const std::string& key, const ordered_json& value) {
   return text.empty() ? "none" : text;
 }
 
+std::size_t key_width(const ordered_json& facts) {
+  std::size_t width = kKeyWidth;
+  for (const auto& [key, value] : facts.items()) width = std::max(width, key.size());
+  return width;
+}
+
 void print_section(const std::string& name, const ordered_json& facts) {
   std::cout << name << '\n';
+  const int width = static_cast<int>(key_width(facts));
+  const auto begin_line = [width](const std::string& key) -> std::ostream& {
+    return std::cout << "  " << std::left << std::setw(width) << key << ' ';
+  };
   for (const auto& [key, value] : facts.items()) {
     if (key == "types") {
       for (const auto& [type, share] : value.items()) {
-        std::cout << "  " << std::left << std::setw(kKeyWidth) << type
-                  << share["tensors"].get<std::uint64_t>() << " tensors, "
-                  << runtime::bytes_text(share["tensor_bytes"].get<std::uint64_t>()) << '\n';
+        begin_line(type) << share["tensors"].get<std::uint64_t>() << " tensors, "
+                         << runtime::bytes_text(share["tensor_bytes"].get<std::uint64_t>()) << '\n';
       }
       continue;
     }
     if (name == "forms") {
-      std::cout << "  " << std::left << std::setw(kKeyWidth) << key << ' ' << value["matrices"]
-                << " matrices, packed as " << value["packed_as"].get<std::string>() << '\n';
+      begin_line(key) << value["matrices"] << " matrices, packed as "
+                      << value["packed_as"].get<std::string>() << '\n';
       continue;
     }
     if (key == "assumed" && !value.empty()) {  // sentences: a line each
       for (const ordered_json& sentence : value) {
-        std::cout << "  " << std::left << std::setw(kKeyWidth) << words(key)
-                  << sentence.get<std::string>() << '\n';
+        begin_line(words(key)) << sentence.get<std::string>() << '\n';
       }
       continue;
     }
-    // Keys of metadata are names of a format, not words, and longer.
-    const std::string shown = name == "metadata" ? key + " = " : words(key);
-    std::cout << "  " << std::left << std::setw(kKeyWidth) << shown << value_text(key, value)
-              << '\n';
+    // Keys of metadata are names of a format, not words.
+    begin_line(name == "metadata" ? key : words(key)) << value_text(key, value) << '\n';
   }
 }
 
