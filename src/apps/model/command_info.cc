@@ -14,7 +14,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kKeyWidth = 21;  // at least, so that most sections have the same columns
+constexpr std::size_t kKeyWidth = 21;     // so that most sections have the same columns
+constexpr std::size_t kKeyWidthMax = 48;  // a key of metadata may have any length
 
 ordered_json facts_of(const checkpoint::TensorFile& file, const InfoOptions& options) {
   ordered_json facts{{"path", options.path}, {"file", file_facts(file)}};
@@ -53,16 +54,16 @@ std::string value_text(const std::string& key, const ordered_json& value) {
   return text.empty() ? "none" : text;
 }
 
-std::size_t key_width(const ordered_json& facts) {
+/// Of a section's first column: that of its longest key, within bounds.
+int key_width(const ordered_json& facts) {
   std::size_t width = kKeyWidth;
   for (const auto& [key, value] : facts.items()) width = std::max(width, key.size());
-  return width;
+  return static_cast<int>(std::min(width, kKeyWidthMax));
 }
 
 void print_section(const std::string& name, const ordered_json& facts) {
   std::cout << name << '\n';
-  const int width = static_cast<int>(key_width(facts));
-  const auto begin_line = [width](const std::string& key) -> std::ostream& {
+  const auto begin_line = [width = key_width(facts)](const std::string& key) -> std::ostream& {
     return std::cout << "  " << std::left << std::setw(width) << key << ' ';
   };
   for (const auto& [key, value] : facts.items()) {
